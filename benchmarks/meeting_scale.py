@@ -16,13 +16,14 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
 from shim.core.control import Control, Meeting, meet
-from shim.core.control.connection import Connection
-from shim.core.control.frames import Kind, packed_ranks, packed_text
-from shim.core.control.joining import enter
+from shim.core.control.frames import Kind
+from shim.core.control.inbox import Request
 from shim.core.control.links import RankLink
-from shim.core.control.loop import Loop
 from shim.core.control.meeting import Patience
-from shim.core.control.requests import Request
+from shim.core.control.other_ranks import enter
+from shim.core.sockets.connection import Connection
+from shim.core.sockets.frames import packed_ranks, packed_text
+from shim.core.sockets.loop import Loop
 
 _TIMEOUT = 120.0
 _PAYLOAD = bytes(64)
@@ -91,7 +92,7 @@ class Simulation:
     def _count_frames(self) -> None:
         sent = Connection.send
 
-        def send(connection: Connection, kind: Kind, *pieces: bytes) -> None:
+        def send(connection: Connection[Kind], kind: Kind, *pieces: bytes) -> None:
             self.frames[kind.name] += 1
             self.bytes[kind.name] += sum(map(len, pieces))
             sent(connection, kind, *pieces)

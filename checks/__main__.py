@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from campaigns import nightly
 from checks import (
     deviations,
     exports,
@@ -18,7 +19,6 @@ from checks import (
     gate,
     import_time,
     native_includes,
-    nightly,
     port_traps,
     prose,
     sizes,

@@ -16,7 +16,7 @@ _ROOT = Path(__file__).resolve().parent.parent
 RECORD = Path(".ci/whole")
 # The engine's own tests under sanitizers; the frameworks' documents, tables and tests; and all tests of Python.
 ALL = ("engine", "examples", "tests")
-ALWAYS = ("tests/checks", "tests/record", "tests/test_examples.py", "tests/test_readme.py")
+ALWAYS = ("tests/campaigns", "tests/checks", "tests/record", "tests/test_examples.py", "tests/test_readme.py")
 # Files and folders that nothing outside them imports, and the tests that can notice a change there, beside those that always run.
 LEAVES = {
     ".ci/whole": (),
@@ -27,8 +27,10 @@ LEAVES = {
     ".github/": (),
     "CITATION.cff": (),
     "benchmarks/": ("tests/core",),
-    "checks/mutants/": (),
-    "checks/questions/": ("tests/substitution",),
+    "campaigns/mutants/": (),
+    "campaigns/ported_packages/": (),
+    "campaigns/questions/": ("tests/substitution",),
+    "campaigns/real_programs/": (),
     "docs/": ("tests/bench", "tests/cli", "tests/conformance", "tests/frontends", "tests/port"),
     "examples/": ("tests/conformance", "tests/substitution"),
     "shim/bench/": ("tests/bench", "tests/cli"),
@@ -37,7 +39,7 @@ LEAVES = {
     "tests/fault_matrix/": (),  # which a nightly job runs
     "tests/gpu/": (),
 }
-_OURS = ("checks/", "shim/", "shim_torch_autoload/", "tests/")  # which the engine's own tests do not need
+_OURS = ("campaigns/", "checks/", "shim/", "shim_torch_autoload/", "tests/")  # which the engine's own tests do not need
 
 
 def selected(changed: Iterable[str]) -> tuple[str, ...]:

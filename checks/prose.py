@@ -17,7 +17,7 @@ from checks.source import modules
 PAGES = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "docs")
 
 _SPAN = re.compile(r"`([^`\n]+)`")
-_PATH = re.compile(r"^(?:\.ci|benchmarks|checks|docs|examples|native|shim|tests)/[\w./-]*$")
+_PATH = re.compile(r"^(?:\.ci|benchmarks|campaigns|checks|docs|examples|native|shim|tests)/[\w./-]*$")
 _NAME = re.compile(r"^shim(?:\.\w+)+$")
 _TO_FILL_IN = re.compile(r"@@\w+@@")
 _LINK = re.compile(r"\]\(([\w./-]+)\)")

@@ -38,7 +38,7 @@ def modules(root: Path, folder: str) -> Iterator[Module]:
 def _written_out(root: Path, file: Path) -> ast.Module:
     """Return the syntax tree of *file*, with the names in place of ``from M import *``.
 
-    Where ``M`` is ours, ``from M import __all__ as names`` lets ``[*names, "more"]`` be a list of strings like any other.
+    Where ``M`` is ours, ``from M import __all__ as names`` lets ``[*names, "more"]`` be a list of strings like any other, in the same order.
     """
     tree = ast.parse(file.read_text(encoding="utf-8"), filename=str(file.relative_to(root)))
     lists: dict[str, list[str]] = {}
@@ -50,7 +50,8 @@ def _written_out(root: Path, file: Path) -> ast.Module:
                 elif alias.name == "__all__":
                     lists[alias.asname or alias.name] = _listed(root, statement.module)
         elif isinstance(statement, ast.Assign) and isinstance(statement.value, ast.List):
-            statement.value.elts = [each for item in statement.value.elts for each in _items(item, lists)]
+            items = [each for item in statement.value.elts for each in _items(item, lists)]
+            statement.value.elts = items if len(items) == len(statement.value.elts) else sorted(items, key=_place)
     return tree
 
 
@@ -65,6 +66,12 @@ def _items(item: ast.expr, lists: Mapping[str, list[str]]) -> list[ast.expr]:
     if isinstance(item, ast.Starred) and isinstance(item.value, ast.Name) and item.value.id in lists:
         return [ast.Constant(name) for name in lists[item.value.id]]
     return [item]
+
+
+def _place(item: ast.expr) -> tuple[int, str]:
+    """Return by what ruff's rule RUF022 sorts names: constants, classes, and then all others."""
+    name = str(ast.literal_eval(item))
+    return (0 if name.isupper() else 1 if name[0].isupper() else 2), name
 
 
 def is_public(name: str) -> bool:

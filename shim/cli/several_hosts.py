@@ -13,8 +13,7 @@ from typing import Annotated
 
 import typer
 
-from shim.launch.addresses import free_addresses, free_ports
-from shim.launch.identity import MOST_RANKS, Share, new_job_key
+from shim.launch.identity import MOST_RANKS, Share, free_addresses, free_ports, new_job_key
 from shim.launch.orders import Channel
 from shim.launch.remote_hosts import Plan
 

@@ -1,16 +1,20 @@
-"""How rank processes end: after how long they are killed, with whom they die, and whose failure was the first."""
+"""How rank processes end: which signals they are sent, after how long they are killed, with whom they die, and whose failure was the first."""
 
 from __future__ import annotations
 
 import ctypes
 import os
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from types import FrameType
 from typing import Protocol, TypeVar
 
 GRACE = 2.0  # seconds between asking a rank that runs a function of Python to end and killing it
 COMMAND_GRACE = 5.0  # seconds between asking any other program and killing it, which may have more to put away
 NOTICE = 1.0  # seconds in which the others may see by themselves that a rank failed, and say so
+_PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _PR_SET_PDEATHSIG = 1
 
 
@@ -77,3 +81,27 @@ def dying_with(parent: int, *, in_group: bool = False) -> Callable[[], None]:
             os._exit(1)
 
     return in_the_new_process
+
+
+@contextmanager
+def signals_to(handler: Callable[[int, FrameType | None], None]) -> Iterator[int]:
+    """Have *handler* take the signals that are passed on; yields a file descriptor that is readable after each.
+
+    A signal that is ignored here, such as SIGHUP under nohup, stays so.
+    """
+    wakes, wakened = os.pipe()
+    os.set_blocking(wakes, False)
+    os.set_blocking(wakened, False)
+    before = {number: signal.getsignal(number) for number in _PASSED_ON}
+    fd_before = signal.set_wakeup_fd(wakened, warn_on_full_buffer=False)
+    try:
+        for number, previous in before.items():
+            if previous is not signal.SIG_IGN:
+                signal.signal(number, handler)
+        yield wakes
+    finally:
+        for number, previous in before.items():
+            signal.signal(number, previous)
+        signal.set_wakeup_fd(fd_before)
+        os.close(wakes)
+        os.close(wakened)

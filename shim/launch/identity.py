@@ -1,10 +1,12 @@
-"""What a rank process is told about itself in its environment."""
+"""What a rank process is told about itself in its environment, and free addresses for it."""
 
 from __future__ import annotations
 
 import os
 import secrets
+import socket
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 
 MOST_RANKS = 512  # of a group: max_ranks of native/group/shared_layout.hpp
@@ -149,3 +151,21 @@ def launcher_variables(
         "PADDLE_CURRENT_ENDPOINT": endpoints[rank],
         "PADDLE_TRAINER_ENDPOINTS": addresses,
     }
+
+
+def free_addresses(count: int) -> list[str]:
+    """Return so many addresses of this host, for programs that also use a framework's own communication."""
+    with ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for one in sockets:
+            one.bind(("127.0.0.1", 0))
+        return [f"127.0.0.1:{one.getsockname()[1]}" for one in sockets]
+
+
+def free_ports(count: int) -> list[int]:
+    """Return so many ports that are free on all addresses of this host."""
+    with ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for one in sockets:
+            one.bind(("", 0))
+        return [one.getsockname()[1] for one in sockets]

@@ -15,8 +15,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from shim.launch.failures import Failure
-from shim.launch.output import OutputClosed, write_all
+from shim.launch.output import Failure, OutputClosed, write_all
 
 MARK = b"\x1eshim "
 SILENCE = 60.0  # seconds without a line from the first one after which it, or its host, is taken for lost

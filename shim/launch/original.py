@@ -1,13 +1,17 @@
 """A process that imports modules once, and of which rank processes are copies: each finds everything as it is after the imports.
 
 The process does nothing else itself, so that its copies share its memory with it, and one that dies leaves it as it was.
+A request to it is a byte, with which a copy's three descriptors come, and an object: the variables of a new copy, whose process id is
+answered, the process id of one to wait for, whose status is, or None, which is answered when the imports have ended.
 """
 
 from __future__ import annotations
 
 import contextlib
+import faulthandler
+import gc
+import importlib
 import os
-import pickle
 import select
 import signal
 import socket
@@ -16,10 +20,11 @@ import sys
 import tempfile
 import threading
 from collections.abc import Mapping, Sequence
+from multiprocessing.connection import Connection
 
-from shim.launch.endings import GRACE, how_it_ended
+from shim.launch.endings import GRACE, dying_with, how_it_ended
 from shim.launch.identity import environment_of_ranks
-from shim.launch.messages import read_message, write_message
+from shim.launch.pool_rank import serve
 
 _PATIENCE = 240.0  # seconds for the imports
 
@@ -96,14 +101,14 @@ class _Process:
     def __init__(self, modules: Sequence[str], environment: Mapping[str, str] | None) -> None:
         self._asking = threading.Lock()
         self._socket, theirs = socket.socketpair()
-        self._stream = self._socket.makefile("rwb")
+        self._messages = Connection(os.dup(self._socket.fileno()))
         self._output = tempfile.TemporaryFile()  # noqa: SIM115  # closed by end()
         with theirs:
             self._process = subprocess.Popen(
                 [
                     sys.executable,
                     "-c",
-                    program_of("shim.launch.original_process"),
+                    program_of("shim.launch.original"),
                     str(theirs.fileno()),
                     *modules,
                 ],
@@ -116,19 +121,19 @@ class _Process:
 
     def ask(self, request: object, *descriptors: int) -> int | None:
         """Return its answer, None where it does not give one, or is not there any more. It is asked nothing after that."""
-        answer = None
+        answer: int | None = None
         with self._asking:
             try:
-                with contextlib.suppress(OSError):
+                with contextlib.suppress(EOFError, OSError):
                     socket.send_fds(self._socket, [b"."], descriptors)
-                    write_message(self._stream, pickle.dumps(request))
-                    in_time, _, _ = select.select([self._socket], [], [], _PATIENCE)
-                    answer = read_message(self._stream) if in_time else None
+                    self._messages.send(request)
+                    if self._messages.poll(_PATIENCE):
+                        answer = int(self._messages.recv())
             finally:
                 if answer is None:  # it may come yet, after Ctrl-C too, and would be taken for that to the next request
                     with contextlib.suppress(OSError):
                         self._socket.shutdown(socket.SHUT_RDWR)
-        return None if answer is None else int(pickle.loads(answer))
+        return answer
 
     def has_ended(self) -> bool:
         return self._process.poll() is not None
@@ -136,8 +141,7 @@ class _Process:
     def end(self) -> str:
         """End it, and return how it ended and what it had printed."""
         with self._asking:
-            with contextlib.suppress(BrokenPipeError):  # what it was to be asked and did not live to read
-                self._stream.close()
+            self._messages.close()
             self._socket.close()
             try:
                 how = f"it {how_it_ended(self._process.wait(GRACE))}"
@@ -181,3 +185,63 @@ class Copy:
             )  # which it is ended with when its original dies
             os.close(self._pidfd)
         return self._status
+
+
+def main() -> None:
+    """Be the process: serve requests until the other end is closed, as it is when its process dies. Arguments after the descriptor name the
+    modules to import.
+
+    That its parent dies is not asked of the kernel, which would tell of the thread that started this process.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C at a terminal reaches all; the pool ends its ranks itself
+    requests = socket.socket(fileno=int(sys.argv[1]))
+    messages = Connection(os.dup(requests.fileno()))
+    for module in sys.argv[2:]:
+        importlib.import_module(module)
+    gc.freeze()  # or each copy's collector would look at, and so copy, all that the modules hold
+    while True:
+        begin, descriptors, _, _ = socket.recv_fds(requests, 1, 3)
+        if not begin:
+            return
+        request = messages.recv()
+        answer = 0
+        if request is not None:
+            answer = _reaped(request) if isinstance(request, int) else _copied(request, descriptors, requests, messages)
+        messages.send(answer)
+
+
+def _reaped(pid: int) -> int:
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+def _copied(
+    variables: Mapping[str, str], descriptors: Sequence[int], requests: socket.socket, messages: Connection
+) -> int:
+    sys.stdout.flush()
+    sys.stderr.flush()
+    die_too = dying_with(os.getpid())
+    pid = os.fork()
+    if pid == 0:
+        try:
+            die_too()
+            requests.close()
+            messages.close()
+            _be_rank(variables, *descriptors)
+        finally:
+            os._exit(0)  # what this process would do at its end is the business of the one it was copied from
+    for descriptor in descriptors:
+        os.close(descriptor)
+    return pid
+
+
+def _be_rank(variables: Mapping[str, str], tasks: int, answers: int, output: int) -> None:
+    os.dup2(output, 1)
+    os.dup2(output, 2)
+    os.close(output)
+    os.environ.update(variables)
+    numpy_random = sys.modules.get("numpy.random")
+    if numpy_random is not None:
+        numpy_random.seed()  # which Python itself does with ``random``; else all ranks would draw the same
+    faulthandler.enable()
+    faulthandler.register(signal.SIGUSR1, all_threads=True)
+    serve(tasks, answers)

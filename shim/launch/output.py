@@ -1,15 +1,21 @@
-"""The ranks' output on its way to the launcher's: whole lines, each with its rank in front."""
+"""The ranks' output on its way to the launcher's: whole lines, each with its rank in front, tracebacks without this project's frames.
+
+In the end it tells the failure of a job: by which rank, with what it wrote last, and which others told the same.
+"""
 
 from __future__ import annotations
 
 import os
+import re
 import select
 import time
 from collections import deque
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from shim.launch.tracebacks import without_our_frames
+from shim.launch.endings import how_it_ended
 
 _COLOURS = (36, 33, 32, 35, 34, 31)  # of terminals: cyan, yellow, green, magenta, blue, red
 _LONGEST_LINE = 1 << 20  # bytes; a longer one is broken
@@ -19,6 +25,13 @@ _HELD = 2.0  # seconds in which a rank that has begun a traceback may end
 _TRACEBACKS = (b"Traceback (most recent call last):", b"  + Exception Group Traceback (most recent call last):")
 _IGNORED = b"Exception ignored "  # in what is called where nobody can catch it, as __del__ is; it ends nothing
 _CHAINS = (b"The above exception was the direct cause", b"During handling of the above exception")
+_OURS = tuple(
+    b'  File "' + os.fsencode(os.path.join(os.path.dirname(os.path.dirname(__file__)), part, ""))
+    for part in ("core", "frontends", "substitution")
+)
+# What an error that all ranks raise says differently on each: who reads it, when, and where something lies in its memory.
+_OF_ONE_RANK = re.compile(rb"\(rank \d+ of \d+[^()]*\)|  <- this rank$|[\d.]+ m?s ago|0x[0-9a-f]+")
+_STDERR = 2
 
 
 class OutputClosed(Exception):
@@ -144,3 +157,81 @@ def write_all(to: int, text: bytes) -> None:
         raise OutputClosed from None
     except OSError as error:
         raise OutputClosed(error.strerror) from None
+
+
+def without_our_frames(lines: Iterable[bytes]) -> list[bytes]:
+    """Return *lines*, in whose tracebacks of errors of this project the frames within it are left out; others may be errors of ours."""
+    kept: list[bytes] = []
+    whole: list[bytes] = []  # of the traceback that is being read
+    cut: list[bytes] = []
+    hides = False
+    for line in lines:
+        if line.startswith(b"  "):
+            if line.startswith(b"  File "):
+                hides = line.startswith(_OURS)
+            whole.append(line)
+            if not hides:
+                cut.append(line)
+        else:
+            kept += cut if cut and line.startswith(b"shim.") else whole
+            kept.append(line)
+            whole, cut, hides = [], [], False
+    return kept + whole
+
+
+def what_it_says(lines: Iterable[bytes]) -> tuple[bytes, ...]:
+    """Return what is equal for the *lines* of two ranks that have told the same."""
+    return tuple(_OF_ONE_RANK.sub(b"", line) for line in lines)
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A host's *rank* that failed first there, with *status* (negative: a death by signal), and the *last_lines* of its stderr.
+
+    The ranks *same* have told the same. *is_alone* where the job has one rank. Of a *victim*, another rank's failure was the cause;
+    one that *was_told_to_end* had not failed before.
+    """
+
+    rank: int
+    status: int
+    last_lines: Sequence[str]
+    same: Sequence[int] = ()
+    is_alone: bool = False
+    is_victim: bool = False
+    was_told_to_end: bool = False
+
+
+def first_of_all(failures: Sequence[Failure]) -> Failure:
+    """Return which of the hosts' *failures*, in the order in which they were told, is the cause of the others."""
+    return min(failures, key=lambda failure: (failure.was_told_to_end, failure.is_victim))
+
+
+def tell(failure: Failure, others: Sequence[Failure] = ()) -> None:
+    """Say on stderr how the rank that failed first did, and which have told the same; before that, what else those of *other* hosts have told."""
+    same = list(failure.same)
+    for other in others:
+        if other.last_lines and what_it_says(_lines_of(other)) == what_it_says(_lines_of(failure)):
+            same += other.rank, *other.same
+        else:
+            write_all(_STDERR, _shown(other) + told_the_same(other.same))
+    how = how_it_ended(failure.status)
+    if failure.is_alone:
+        write_all(_STDERR, f"shim run: rank {failure.rank} {how}\n".encode())
+        return
+    what = "; what it wrote to stderr last:" if failure.last_lines else ", and wrote nothing to stderr"
+    text = f"shim run: rank {failure.rank} failed first: it {how}{what}\n".encode()
+    write_all(_STDERR, text + _shown(failure) + told_the_same(same))
+
+
+def told_the_same(ranks: Sequence[int]) -> bytes:
+    """Return the line that says which *ranks* have told what stands before it; nothing where none has."""
+    return f"shim run: rank{'s' * (len(ranks) > 1)} {', '.join(map(str, ranks))}: the same\n".encode() if ranks else b""
+
+
+def _shown(failure: Failure) -> bytes:
+    prefix = prefix_of(failure.rank, _STDERR)
+    return b"".join(prefix + line + b"\n" for line in without_our_frames(_lines_of(failure)))
+
+
+def _lines_of(failure: Failure) -> list[bytes]:
+    return [line.encode(errors="surrogateescape") for line in failure.last_lines]

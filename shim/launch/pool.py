@@ -12,11 +12,11 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping
+from multiprocessing.connection import Connection
 from typing import IO, Any, NamedTuple
 
 from shim.launch.endings import GRACE
 from shim.launch.identity import new_job_key, rank_environment, rank_variables
-from shim.launch.messages import read_message, write_message
 from shim.launch.original import Copy, Original, program_of
 
 _MOST_OUTPUT = 1 << 20  # bytes of a rank's output that are shown
@@ -45,8 +45,8 @@ class _Rank:
         self.output: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  # closed by end()
         tasks_in, tasks_out = os.pipe()
         answers_in, answers_out = os.pipe()
-        self.tasks = os.fdopen(tasks_out, "wb")
-        self.answers = os.fdopen(answers_in, "rb")
+        self.tasks = Connection(tasks_out, readable=False)
+        self.answers = Connection(answers_in, writable=False)
         try:
             self.process: subprocess.Popen[bytes] | Copy
             if original is not None:
@@ -80,11 +80,6 @@ class _Rank:
         if status < 0:
             return f"rank {self.rank} died: killed by {signal.Signals(-status).name}"
         return f"rank {self.rank} died: its process exited with status {status}"
-
-    def let_go(self) -> None:
-        """Close the pipe of tasks, at whose end the process ends."""
-        with contextlib.suppress(BrokenPipeError):  # the process is gone, and with it who would have read the rest
-            self.tasks.close()
 
     def end(self) -> None:
         """See the process end, and close what belongs to it."""
@@ -139,7 +134,7 @@ class RankPool:
         picklable. Ranks that have not answered after *deadline* seconds are ended, with where they were in the error.
         """
         name = target if isinstance(target, str) else f"{target.__module__}:{target.__qualname__}"
-        task = pickle.dumps((name, pickle.dumps((arguments, keywords)), sys.path))
+        task = name, pickle.dumps((arguments, keywords)), sys.path
         try:
             self._send(task)
             outcomes = self._collect(time.monotonic() + deadline)
@@ -153,7 +148,7 @@ class RankPool:
             raise
         return [outcome for _, outcome in sorted(outcomes.items()) if outcome is not None]
 
-    def _send(self, task: bytes) -> None:
+    def _send(self, task: tuple[str, bytes, list[str]]) -> None:
         """Give every rank the *task*, and start them where there are none."""
         if not self._ranks:
             self._job = new_job_key()
@@ -162,7 +157,7 @@ class RankPool:
         for each in self._ranks:
             each.new_output()
             with contextlib.suppress(BrokenPipeError):  # it died since the last run; its closed answers say so below
-                write_message(each.tasks, task)
+                each.tasks.send(task)
 
     def _collect(self, until: float) -> dict[int, Outcome | None]:
         """Wait for all answers; a rank that died or is late has None."""
@@ -180,8 +175,9 @@ class RankPool:
         return {rank.rank: outcomes.get(rank.rank) for rank in self._ranks}
 
     def _outcome_of(self, rank: _Rank) -> Outcome | None:
-        answer = read_message(rank.answers)
-        if answer is None:
+        try:
+            answer = rank.answers.recv_bytes()
+        except (EOFError, OSError):
             rank.hung_up = True  # the process is ending, if it has not ended yet
             return None
         value, error = pickle.loads(answer)
@@ -216,7 +212,7 @@ class RankPool:
         """End all rank processes."""
         ranks, self._ranks = self._ranks, []
         for rank in ranks:
-            rank.let_go()
+            rank.tasks.close()  # at whose end the process ends
         for rank in ranks:
             rank.end()
 

@@ -1,24 +1,23 @@
 """A rank process of a pool: takes tasks from one pipe, answers on another, and ends with the pool.
 
-The pool starts ``main()`` with two inherited file descriptors as arguments, for tasks and for answers. A task is a pickle of (target,
-arguments, search path), an answer a pickle of (value, error text).
+The pool starts ``main()`` with two inherited file descriptors as arguments, for tasks and for answers. A task is (target,
+pickled arguments, search path), an answer (value, error text).
 """
 
 from __future__ import annotations
 
 import faulthandler
 import importlib
-import io
 import os
 import pickle
 import signal
 import sys
 import traceback
 from collections.abc import Callable
+from multiprocessing.connection import Connection
 from typing import Any
 
 from shim.launch.endings import dying_with
-from shim.launch.messages import read_message, write_message
 
 
 def _find_target(target: str) -> Callable[..., Any]:
@@ -30,10 +29,9 @@ def _find_target(target: str) -> Callable[..., Any]:
     return found  # type: ignore[no-any-return]  # a name leads anywhere; calling it will tell
 
 
-def _carry_out(task: bytes) -> bytes:
-    """Run a pickled task and return the pickled answer; what it raises becomes the text of a traceback."""
+def _carry_out(target: str, arguments: bytes, search_path: list[str]) -> bytes:
+    """Call *target* and return the pickled answer; what it raises becomes the text of a traceback."""
     try:
-        target, arguments, search_path = pickle.loads(task)
         sys.path[:] = search_path + [entry for entry in sys.path if entry not in search_path]
         function = _find_target(target)
         positional, keywords = pickle.loads(arguments)
@@ -42,13 +40,18 @@ def _carry_out(task: bytes) -> bytes:
         return pickle.dumps((None, traceback.format_exc()))
 
 
-def serve(tasks: io.BufferedIOBase, answers: io.BufferedIOBase) -> None:
-    """Carry out tasks until the pool closes its end."""
-    while (task := read_message(tasks)) is not None:
-        answer = _carry_out(task)
+def serve(tasks: int, answers: int) -> None:
+    """Carry out the tasks from one descriptor until the pool closes its end, and answer on the other."""
+    told, answer = Connection(tasks, writable=False), Connection(answers, readable=False)
+    while True:
+        try:
+            task = told.recv()
+        except (EOFError, OSError):
+            return
+        found = _carry_out(*task)
         sys.stdout.flush()
         sys.stderr.flush()
-        write_message(answers, answer)
+        answer.send_bytes(found)
 
 
 def main() -> None:
@@ -57,4 +60,4 @@ def main() -> None:
     faulthandler.enable()
     faulthandler.register(signal.SIGUSR1, all_threads=True)  # the pool asks where a late rank is
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C at a terminal reaches all; the pool ends its ranks itself
-    serve(os.fdopen(int(sys.argv[1]), "rb"), os.fdopen(int(sys.argv[2]), "wb"))
+    serve(int(sys.argv[1]), int(sys.argv[2]))

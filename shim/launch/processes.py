@@ -14,14 +14,11 @@ from functools import partial
 from pathlib import Path
 from types import FrameType
 
-from shim.launch import failures
-from shim.launch.endings import COMMAND_GRACE, NOTICE, first_to_fail, how_it_ended
-from shim.launch.failures import Failure, told_the_same
+from shim.launch.endings import COMMAND_GRACE, ENDING, NOTICE, first_to_fail, how_it_ended, signals_to
 from shim.launch.identity import SETTABLE, Share, environment_of_share, new_job_key
 from shim.launch.orders import SILENCE, Channel
-from shim.launch.output import OutputClosed, RankOutput, write_all
+from shim.launch.output import Failure, OutputClosed, RankOutput, tell, told_the_same, write_all
 from shim.launch.rank_process import RankProcess
-from shim.launch.signals import ENDING, signals_to
 
 _STDERR = 2
 _OWN_DESCRIPTORS = 16  # of this process, and for the start of one rank
@@ -270,7 +267,7 @@ class _Ranks:
         if self._channel is not None:
             self._channel.say_end(status, failure)
         elif failure is not None:
-            failures.tell(failure)
+            tell(failure)
         return status
 
     def _failure_of(self, first: RankProcess) -> Failure:

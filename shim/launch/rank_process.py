@@ -11,10 +11,8 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from shim.launch.endings import dying_with
-from shim.launch.output import RankOutput
-from shim.launch.signals import ENDING
-from shim.launch.tracebacks import what_it_says
+from shim.launch.endings import ENDING, dying_with
+from shim.launch.output import RankOutput, what_it_says
 
 _STDOUT, _STDERR = 1, 2
 _VICTIM = re.compile(rb"[ |]*[\w.]*PeerLostError(:|$)")  # a traceback's line of the error, which hints may follow

@@ -18,13 +18,10 @@ from functools import partial
 from types import FrameType
 from typing import IO, Any
 
-from shim.launch import failures
-from shim.launch.endings import COMMAND_GRACE, NOTICE, dying_with
-from shim.launch.failures import Failure
+from shim.launch.endings import COMMAND_GRACE, ENDING, NOTICE, dying_with, signals_to
 from shim.launch.identity import new_job_key
 from shim.launch.orders import MARK, Orders, as_line, failure_of
-from shim.launch.output import OutputClosed, prefix_of, write_all
-from shim.launch.signals import ENDING, signals_to
+from shim.launch.output import Failure, OutputClosed, first_of_all, prefix_of, tell, write_all
 
 _STDOUT, _STDERR = 1, 2
 _PATIENCE = 60.0  # seconds for ssh, and for Python on the other host, to begin
@@ -326,8 +323,8 @@ class _Hosts:
     def conclude(self) -> int:
         """Say which rank failed first, and return the exit status."""
         if self._failures and not self._is_to_end():
-            first = failures.first_of_all(self._failures)
-            failures.tell(first, [failure for failure in self._failures if failure is not first])
+            first = first_of_all(self._failures)
+            tell(first, [failure for failure in self._failures if failure is not first])
             return 128 - first.status if first.status < 0 else first.status
         if self._is_to_end() and not self._statuses:
             return 0 if self._all_ended_well() else 128 + next(one for one in self._received if one in ENDING)

@@ -4,21 +4,35 @@ from __future__ import annotations
 
 import math
 import multiprocessing
+import os
 import pickle
+import signal
+import sys
 import threading
 import time
+import traceback
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from multiprocessing import connection
 from multiprocessing.connection import Connection
-from typing import Any
+from typing import Any, NamedTuple
 
-from shim.errors import ArgumentError, ShimError
-from shim.launch.endings import GRACE, NOTICE, first_to_fail, how_it_ended
-from shim.launch.spawned_rank import INTERRUPTED, Answer, be_rank
+from shim._native import set_makes_no_calls
+from shim.errors import ArgumentError, PeerLostError, ShimError
+from shim.launch.endings import GRACE, NOTICE, dying_with, first_to_fail, how_it_ended
 
 _INTERVAL = 1.0  # seconds between looks at the processes themselves
+_INTERRUPTED = 128 + signal.SIGINT  # the exit status of a rank that Ctrl-C has ended
+
+
+class _Answer(NamedTuple):
+    """What a rank hands back: the pickle of what its function returned, or of the traceback of what that raised."""
+
+    pickled: bytes
+    has_raised: bool
+    is_victim: bool  # it raised because of another rank's failure
+    at: float  # in seconds of time.monotonic, which is one clock for all processes of a host
 
 
 class RankFailedError(ShimError, RuntimeError):
@@ -60,7 +74,7 @@ class _Rank:
         self.errors = Returned(self.fetch)
         self.was_told_to_end = False
         self.ended_at = math.inf
-        self._raised: Answer | None = None
+        self._raised: _Answer | None = None
 
     @property
     def status(self) -> int | None:
@@ -84,7 +98,7 @@ class _Rank:
             return
         answers, self.answers = self.answers, None
         try:
-            answer: Answer = answers.recv()
+            answer: _Answer = answers.recv()
         except (EOFError, OSError):  # it ended before it had anything to say, or in the middle of it
             return
         finally:
@@ -121,7 +135,7 @@ class _Rank:
     def story(self) -> str:
         if self._raised is not None:
             return f"raised an error:\n\n{pickle.loads(self._raised.pickled)}".rstrip("\n")
-        return "was interrupted" if self.status == INTERRUPTED else how_it_ended(self.status or 0)
+        return "was interrupted" if self.status == _INTERRUPTED else how_it_ended(self.status or 0)
 
 
 class SpawnedRanks:
@@ -151,7 +165,7 @@ class SpawnedRanks:
                 mine, theirs = maker.Pipe()
                 inherited = mine if start_method == "fork" else None
                 process = maker.Process(  # type: ignore[attr-defined]  # every start method's context has it
-                    target=be_rank,
+                    target=_be_rank,
                     args=(func, arguments, theirs, inherited, environment, end_with_parent),
                     daemon=daemon,
                 )
@@ -243,3 +257,70 @@ def _start(process: Any) -> None:
         process.start()
     except (AttributeError, TypeError, pickle.PicklingError) as error:  # a new process is sent them
         raise ArgumentError(f"func and args must be picklable: {error}") from None
+
+
+def _be_rank(
+    func: Callable[..., Any],
+    arguments: tuple[Any, ...],
+    answers: Connection,
+    other_end: Connection | None,
+    environment: Mapping[str, str],
+    end_with_parent: bool,
+) -> None:
+    """Call *func* in *environment*, and hand back what it returns, or the traceback of what it raises.
+
+    It begins when it hears that the process that started it knows of it, and ends where that was interrupted before. *other_end* is
+    that process's end of *answers*, where this process was forked and so has it too.
+    """
+    if end_with_parent:
+        _end_with_parent()
+    if other_end is not None:
+        other_end.close()
+    os.environ.clear()
+    os.environ.update(environment)
+    try:
+        answers.recv_bytes()
+    except (EOFError, OSError):
+        os._exit(1)
+    except KeyboardInterrupt:
+        sys.exit(_INTERRUPTED)
+    try:
+        pickled = pickle.dumps(func(*arguments))
+    except KeyboardInterrupt:
+        sys.exit(_INTERRUPTED)
+    except SystemExit:  # its status says all
+        raise
+    except BaseException as error:  # whatever else the user's function raises, pytest.fail too, is handed to the parent
+        text = pickle.dumps(traceback.format_exc())
+        answers.send(_Answer(text, True, _came_of_another(error), time.monotonic()))
+        sys.exit(1)
+    answers.send(_Answer(pickled, False, False, time.monotonic()))
+
+
+def _came_of_another(error: BaseException | None) -> bool:
+    """Tell whether *error* was raised because another rank had gone, or while that was dealt with."""
+    while error is not None:
+        if isinstance(error, PeerLostError):
+            return True
+        error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    return False
+
+
+def _end_with_parent() -> None:
+    """Have this process end with the one that spawned it, however that ends, and if it has already ended.
+
+    The kernel sees to it where that is the parent. A fork server's child waits for it in a thread.
+    """
+    parent = multiprocessing.parent_process()
+    if parent is None or parent.pid is None:
+        return
+    if parent.pid == os.getppid():
+        dying_with(parent.pid)()
+    else:
+        threading.Thread(target=_end_after, args=(parent,), daemon=True).start()
+
+
+def _end_after(parent: Any) -> None:
+    set_makes_no_calls(True)
+    parent.join()
+    os._exit(1)

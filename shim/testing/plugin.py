@@ -9,8 +9,8 @@ import pytest
 
 from shim.errors import ShimError
 from shim.launch.original import Original
+from shim.launch.output import without_our_frames
 from shim.launch.pool import Outcome, RankPool
-from shim.launch.tracebacks import without_our_frames
 from shim.testing.call import FilledInByTheRank, TestCall, call_of
 from shim.testing.failures import failed_ranks, headline_of, stalls
 

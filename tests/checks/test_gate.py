@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from campaigns.mutants.listed import MUTANTS
+from campaigns.mutants.mutant import Mutant
 from checks import gate
 from checks.gate import ALL, ALWAYS, LEAVES, RECORD, selected
-from checks.mutants.listed import MUTANTS
-from checks.mutants.mutant import Mutant
 
 ROOT = Path(__file__).resolve().parents[2]
 PYTHON = [file for file in (ROOT / "tests").rglob("*.py") if file != Path(__file__)]

@@ -28,7 +28,9 @@ def tree(write_tree):
     """Write a tree with the project's settings and layers, and then *files*."""
 
     def write(files: dict[str, str]) -> Path:
-        return write_tree({**SETTINGS, "checks/__init__.py": "", **dict.fromkeys(LAYERS, ""), **files})
+        return write_tree(
+            {**SETTINGS, "campaigns/__init__.py": "", "checks/__init__.py": "", **dict.fromkeys(LAYERS, ""), **files}
+        )
 
     return write
 

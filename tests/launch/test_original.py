@@ -145,7 +145,7 @@ def test_an_answer_that_nobody_waited_for_is_none_to_the_next_request(monkeypatc
 
     with Original(["colorsys"]) as original, RankPool(1, original=original) as pool:
         (parent,) = values(pool, "os:getppid")
-        monkeypatch.setattr("shim.launch.original.read_message", interrupted)
+        monkeypatch.setattr("multiprocessing.connection.Connection.recv", interrupted)
         with pytest.raises(KeyboardInterrupt):
             original.copy(0, 1, 2, {})
         monkeypatch.undo()

@@ -8,8 +8,7 @@ import time
 import pytest
 
 import shim.errors
-from shim.launch.output import RankOutput
-from shim.launch.tracebacks import what_it_says, without_our_frames
+from shim.launch.output import RankOutput, what_it_says, without_our_frames
 
 FOLDER = os.path.dirname(shim.errors.__file__).encode()
 HEAD = b"Traceback (most recent call last):"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from preloaded_programs import run_python
 
-from checks.questions.comparison import PROGRAM, answers_of, compare, recorded
+from campaigns.questions.comparison import PROGRAM, answers_of, compare, recorded
 
 CELL = """
 import mindspore

@@ -24,7 +24,7 @@ def ranks_of(pytester: pytest.Pytester) -> list[str]:
                 found.append((process / "cmdline").read_text().replace("\0", " "))
         except OSError:
             continue  # it has ended, or belongs to somebody else
-    return [command for command in found if "pool_rank" in command or "original_process" in command]
+    return [command for command in found if "pool_rank" in command or "shim.launch.original" in command]
 
 
 def test_runs_on_every_rank_of_every_world_size(pytester: pytest.Pytester) -> None:

@@ -8,20 +8,18 @@ from __future__ import annotations
 
 import importlib
 import os
-import pickle
 import signal
 import socket
 import sys
 import traceback
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any
 
 from shim.bench.libraries.base import Library, Place
 from shim.bench.ranks.turn import OverlapTurn, StartingLine, Turn, take_overlap_turn, take_turn
-from shim.launch.messages import read_message, write_message
 
 
 @contextmanager
@@ -67,22 +65,23 @@ def main() -> None:
     signal.signal(
         signal.SIGINT, signal.SIG_IGN
     )  # Ctrl-C at a terminal reaches all; the benchmark ends its ranks itself
-    with socket.socket(socket.AF_UNIX) as connection:
-        with short_path(Path(sys.argv[1])) as path:
-            connection.connect(path)
-        stream = connection.makefile("rwb")
+    channel = socket.socket(socket.AF_UNIX)
+    with short_path(Path(sys.argv[1])) as path:
+        channel.connect(path)
+    with Connection(channel.detach()) as benchmark:
         rank = next(int(os.environ[name]) for name in _RANK_VARIABLES if name in os.environ)
-        _say(stream, Hello(rank, os.getpid()))
-        start = _hear(stream)
+        benchmark.send(Hello(rank, os.getpid()))
+        start = benchmark.recv()
         try:
             library = _open(start)
             line = StartingLine(start.line, rank, start.place.ranks, start.place.processors)
         except Exception:  # whatever a library raises is told in the table
-            _say(stream, Ready({}, traceback.format_exc()))
+            benchmark.send(Ready({}, traceback.format_exc()))
             return
-        _say(stream, Ready(library.versions()))
-        while (request := _hear(stream)) is not None:
-            _say(stream, _taken(library, line, request))
+        benchmark.send(Ready(library.versions()))
+        with suppress(EOFError, OSError):
+            while True:
+                benchmark.send(_taken(library, line, benchmark.recv()))
         library.close()
 
 
@@ -97,12 +96,3 @@ def _taken(library: Library, line: StartingLine, request: Turn | OverlapTurn) ->
     if isinstance(request, Turn):
         return take_turn(library, line, request)
     return take_overlap_turn(library, line, request)
-
-
-def _say(stream: Any, message: object) -> None:
-    write_message(stream, pickle.dumps(message))
-
-
-def _hear(stream: Any) -> Any:
-    body = read_message(stream)
-    return None if body is None else pickle.loads(body)

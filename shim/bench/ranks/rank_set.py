@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-import pickle
 import selectors
 import signal
 import socket
@@ -13,8 +12,9 @@ import tempfile
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
+from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any
 
 from shim.bench.libraries.base import Place
 from shim.bench.plan import Contender
@@ -22,7 +22,7 @@ from shim.bench.ranks.launchers import Mpi, commands_of
 from shim.bench.ranks.rank import Hello, Ready, Start, short_path
 from shim.bench.ranks.turn import LINE_BYTES, Answer, OverlapTurn, Turn
 from shim.launch.endings import GRACE, dying_with, how_it_ended
-from shim.launch.messages import read_message, write_message
+from shim.launch.identity import free_addresses
 
 _STARTING = 180.0  # seconds for all ranks to import and connect
 _AGREEING = 10.0  # seconds for all ranks to refuse what one of them has refused
@@ -34,13 +34,6 @@ class RanksEndedError(Exception):
     """The ranks are of no more use and have been ended; the text says why."""
 
 
-class _Streams(NamedTuple):
-    """The two directions of a rank's connection."""
-
-    told: BinaryIO
-    heard: BinaryIO
-
-
 class RankSet:
     """*ranks* rank processes of *contender*. Close it in the end; raises RanksEndedError where they do not start."""
 
@@ -48,7 +41,7 @@ class RankSet:
         self.versions: dict[str, str] = {}
         self.command: list[str] = []
         self._name, self._ranks = contender.name, ranks
-        self._streams: dict[int, _Streams] = {}
+        self._connections: dict[int, Connection] = {}
         self.pids: list[int] = []
         self._processes: list[subprocess.Popen[bytes]] = []
         with ExitStack() as stack:
@@ -85,23 +78,20 @@ class RankSet:
     def _connect(self, listener: socket.socket, contender: Contender, processors: int) -> None:
         until = time.monotonic() + _STARTING
         listener.settimeout(_LOOK)
-        while len(self._streams) < self._ranks:
+        while len(self._connections) < self._ranks:
             with suppress(TimeoutError):
-                connection, _ = listener.accept()
-                told = self._resources.enter_context(connection.makefile("wb"))
-                heard = self._resources.enter_context(connection.makefile("rb"))
-                connection.close()
-                hello: Hello = pickle.loads(read_message(heard) or b"")
-                self._streams[hello.rank] = _Streams(told, heard)
+                connection = self._resources.enter_context(Connection(listener.accept()[0].detach()))
+                hello: Hello = connection.recv()
+                self._connections[hello.rank] = connection
                 self.pids.append(hello.pid)
             if any(process.poll() is not None for process in self._processes) or time.monotonic() > until:
                 raise RanksEndedError(self._why(f"did not start within {_STARTING:g} s"))
         shared = self._folder / "shared"
         shared.mkdir()
-        endpoints = _free_endpoints(self._ranks)
-        for rank, streams in self._streams.items():
+        endpoints = tuple(free_addresses(self._ranks))
+        for rank, connection in self._connections.items():
             place = Place(rank, self._ranks, str(shared), processors, self._segment, endpoints)
-            self._say(streams.told, Start(contender.library, place, self._line))
+            self._say(connection, Start(contender.library, place, self._line))
         ready: list[Ready] = self._hear(until - time.monotonic())
         failed = next((one.error for one in ready if one.error), None)
         if failed:
@@ -114,17 +104,17 @@ class RankSet:
         Raises RanksEndedError, and ends the ranks, when one dies, has not answered after *deadline* seconds or answers with an error.
         """
         try:
-            for streams in self._streams.values():
-                self._say(streams.told, request)
+            for connection in self._connections.values():
+                self._say(connection, request)
             answers: list[Answer] = self._hear(deadline)
         except RanksEndedError:
             self.close()
             raise
         return answers
 
-    def _say(self, stream: Any, message: object) -> None:
+    def _say(self, connection: Connection, message: object) -> None:
         with suppress(BrokenPipeError):  # it has died, which _hear will see
-            write_message(stream, pickle.dumps(message))
+            connection.send(message)
 
     def _hear(self, deadline: float) -> list[Any]:
         """Return one message of each rank. Nothing is looked at while they work: this process sleeps."""
@@ -132,20 +122,20 @@ class RankSet:
         begun = time.monotonic()
         until = begun + deadline
         with selectors.DefaultSelector() as selector:
-            for rank, streams in self._streams.items():
-                selector.register(streams.heard, selectors.EVENT_READ, rank)
+            for rank, connection in self._connections.items():
+                selector.register(connection, selectors.EVENT_READ, rank)
             while len(heard) < self._ranks:
                 found = selector.select(max(0.0, until - time.monotonic()))
                 if not found:
-                    late = sorted(set(self._streams) - set(heard))
+                    late = sorted(set(self._connections) - set(heard))
                     raise RanksEndedError(
                         f"ended: rank {', '.join(map(str, late))} had not answered after {time.monotonic() - begun:.0f} s"
                     )
                 for key, _ in found:
-                    body = read_message(key.fileobj)  # type: ignore[arg-type]  # the stream that was registered
-                    if body is None:
-                        raise RanksEndedError(self._why(f"rank {key.data} has died"))
-                    heard[key.data] = pickle.loads(body)
+                    try:
+                        heard[key.data] = self._connections[key.data].recv()
+                    except (EOFError, OSError):
+                        raise RanksEndedError(self._why(f"rank {key.data} has died")) from None
                     until = min(until, _left_to_the_others(heard[key.data]))
                     selector.unregister(key.fileobj)
         return [heard[rank] for rank in sorted(heard)]
@@ -160,11 +150,9 @@ class RankSet:
 
     def close(self) -> None:
         """End all processes: those that sleep by themselves, the others by force."""
-        for streams in self._streams.values():
-            for stream in streams:
-                with suppress(OSError):  # what was to be told to one that died is lost
-                    stream.close()
-        self._streams = {}
+        for connection in self._connections.values():
+            connection.close()
+        self._connections = {}
         self._await_end()
         for process in self._processes:
             if process.poll() is None:
@@ -202,11 +190,3 @@ def _memory_file(stack: ExitStack, size: int) -> str:
     stack.callback(os.close, number)
     os.ftruncate(number, size)
     return f"/proc/{os.getpid()}/fd/{number}"
-
-
-def _free_endpoints(count: int) -> tuple[str, ...]:
-    with ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return tuple(f"127.0.0.1:{one.getsockname()[1]}" for one in sockets)

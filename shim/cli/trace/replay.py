@@ -42,7 +42,7 @@ def replay(
     A mismatch raises the recorded error, and a call that hung hangs again, until the timeout.
     The exit status is 0 if every call ends as recorded, 1 if not, and 2 if the recording cannot be read.
     """
-    from shim.launch.addresses import free_addresses
+    from shim.launch.identity import free_addresses
     from shim.launch.processes import Rules, run_ranks
 
     recording = recording_in(folder, run)

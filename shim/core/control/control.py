@@ -9,12 +9,13 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 
-from shim.core.control.frames import LARGEST, BadFrame, Fields, Kind, packed_ranks, packed_text
+from shim.core.control.frames import Kind, unpacked_roster
+from shim.core.control.inbox import Inquiry, Request, Topics
 from shim.core.control.links import Link
-from shim.core.control.loop import report
-from shim.core.control.peers import Ending, How, Peer, shown_ranks, unpacked_roster
-from shim.core.control.requests import Inquiry, Request
-from shim.core.control.topics import Topics
+from shim.core.control.peers import Ending, Peer, shown_ranks
+from shim.core.sockets.connection import How
+from shim.core.sockets.frames import LARGEST, BadFrame, Fields, packed_ranks, packed_text
+from shim.core.sockets.loop import report
 from shim.errors import ArgumentError, CollectiveTimeoutError, PeerLostError, StateError
 
 _U32 = struct.Struct("<I")

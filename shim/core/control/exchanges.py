@@ -5,7 +5,8 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Collection
 
-from shim.core.control.frames import LARGEST, BadFrame, Fields, Kind, packed_ranks
+from shim.core.control.frames import Kind
+from shim.core.sockets.frames import LARGEST, BadFrame, Fields, packed_ranks
 
 _U32 = struct.Struct("<I")
 

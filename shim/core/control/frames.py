@@ -1,24 +1,17 @@
-"""What passes over a control connection: frames of a kind and a body, each with a checksum that only the two ends can make.
-
-A frame is 4 bytes with the body's length, 1 with the kind, the body, and, where there is a secret, 16 bytes of an HMAC over
-the frame's number, its header and its body. The number makes a frame that was repeated, left out or moved fail.
-"""
+"""What the frames of control connections say: their kinds, and the bodies with which the ranks describe themselves."""
 
 from __future__ import annotations
 
-import hmac
+import json
 import struct
-from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from enum import IntEnum
+from typing import Any
 
-LARGEST = 64 << 20
-"""The most bytes that a body has."""
+from shim.core.control.peers import Peer
+from shim.core.sockets.frames import BadFrame
 
-_HEADER = struct.Struct("<IB")
-_NUMBER = struct.Struct("<Q")
-_SUM = 16
-_U16, _U32 = struct.Struct("<H"), struct.Struct("<I")
+_U32 = struct.Struct("<I")
 
 
 class Kind(IntEnum):
@@ -48,111 +41,57 @@ class Kind(IntEnum):
     BEAT = 41  # nothing: the network between the two works
 
 
-class BadFrame(ValueError):
-    """The bytes are no frame that the other end can have sent."""
+def packed_about(host: str, host_id: str, pid: int, facts: bytes) -> bytes:
+    """Return the body of an ABOUT."""
+    return _with_json([host, host_id, pid], facts)
 
 
-class Sealing:
-    """Makes the frames that one end sends. Not thread-safe: the frames have to be sent in the order in which they were made."""
-
-    def __init__(self, key: bytes | None) -> None:
-        self._base = None if key is None else hmac.new(key, digestmod="sha256")
-        self._number = 0
-
-    def seal(self, kind: Kind, pieces: Sequence[bytes]) -> list[bytes]:
-        """Return the frame with *pieces* as its body, as buffers to send one after another; the pieces are not copied."""
-        header = _HEADER.pack(sum(map(len, pieces)), kind)
-        if self._base is None:
-            return [header, *pieces]
-        checksum = self._base.copy()
-        checksum.update(_NUMBER.pack(self._number) + header)
-        for piece in pieces:
-            checksum.update(piece)
-        self._number += 1
-        return [header, *pieces, checksum.digest()[:_SUM]]
+def unpacked_about(body: bytes, address: str) -> Peer:
+    """Return whom the body of an ABOUT describes, who came from *address*. Raises BadFrame."""
+    said, facts = _json_of(body)
+    try:
+        host, host_id, pid = said
+        return Peer(str(host), str(host_id), int(pid), address, facts)
+    except (TypeError, ValueError):
+        raise BadFrame(f"a rank described itself as {said!r}") from None
 
 
-class Opening:
-    """Takes apart what one end receives."""
-
-    def __init__(self, key: bytes | None) -> None:
-        self._base = None if key is None else hmac.new(key, digestmod="sha256")
-        self._number = 0
-        self._buffer = bytearray()
-
-    def feed(self, data: bytes) -> Iterator[tuple[Kind, bytes]]:
-        """Yield the frames that are whole with *data*. Raises BadFrame."""
-        self._buffer += data
-        at, end = 0, len(self._buffer)
-        around = _HEADER.size + (0 if self._base is None else _SUM)
-        try:
-            while end - at >= _HEADER.size:
-                length, kind = _HEADER.unpack_from(self._buffer, at)
-                if length > LARGEST:
-                    raise BadFrame(f"a frame of {length} bytes came, and {LARGEST} is the most")
-                if end - at < around + length:
-                    break
-                start, at = at, at + around + length
-                yield self._opened(start, length, kind)
-        finally:
-            del self._buffer[:at]
-
-    def _opened(self, start: int, length: int, kind: int) -> tuple[Kind, bytes]:
-        first = start + _HEADER.size
-        body = bytes(memoryview(self._buffer)[first : first + length])
-        if self._base is not None:
-            checksum = self._base.copy()
-            checksum.update(_NUMBER.pack(self._number) + self._buffer[start:first])
-            checksum.update(body)
-            self._number += 1
-            if not hmac.compare_digest(checksum.digest()[:_SUM], bytes(self._buffer[first + length :][:_SUM])):
-                raise BadFrame("a frame came whose checksum is wrong")
-        try:
-            return Kind(kind), body
-        except ValueError:
-            raise BadFrame(f"a frame of kind {kind} came, and there is none") from None
+def packed_roster(peers: Sequence[Peer]) -> bytes:
+    """Return the body of a ROSTER: each host once, each rank as the number of its host, its pid, address and length of its facts."""
+    hosts: dict[tuple[str, str], int] = {}
+    rows = [
+        [hosts.setdefault((peer.host, peer.host_id), len(hosts)), peer.pid, peer.address, len(peer.facts)]
+        for peer in peers
+    ]
+    return _with_json([list(hosts), rows], b"".join(peer.facts for peer in peers))
 
 
-def packed_text(text: str) -> bytes:
-    """Return *text* as a field of a body; what is longer than 65,535 bytes is cut."""
-    data = text.encode(errors="replace")[:0xFFFF]
-    return _U16.pack(len(data)) + data
+def unpacked_roster(body: bytes) -> tuple[Peer, ...]:
+    """Return all ranks' descriptions. Raises BadFrame."""
+    said, facts = _json_of(body)
+    peers = []
+    at = 0
+    try:
+        hosts, rows = said
+        hosts = [(str(name), str(number)) for name, number in hosts]
+        for host, pid, address, length in rows:
+            name, host_id = hosts[host]
+            peers.append(Peer(name, host_id, int(pid), str(address), facts[at : at + length]))
+            at += length
+    except (TypeError, ValueError, IndexError):
+        raise BadFrame("rank 0 described the ranks in another form") from None
+    return tuple(peers)
 
 
-def packed_ranks(ranks: Sequence[int]) -> bytes:
-    """Return *ranks* as a field of a body."""
-    return _U32.pack(len(ranks)) + array("I", ranks).tobytes()
+def _with_json(said: object, more: bytes) -> bytes:
+    text = json.dumps(said, separators=(",", ":")).encode()
+    return _U32.pack(len(text)) + text + more
 
 
-class Fields:
-    """Reads the fields of a body one after another. Its methods raise BadFrame where the body ends too early."""
-
-    def __init__(self, body: bytes) -> None:
-        self._body = body
-        self._at = 0
-
-    def take(self, count: int) -> bytes:
-        first, self._at = self._at, self._at + count
-        if self._at > len(self._body):
-            raise BadFrame(f"a field of {count} bytes ends behind its frame")
-        return self._body[first : self._at]
-
-    def number(self) -> int:
-        (number,) = _U32.unpack(self.take(_U32.size))
-        return int(number)
-
-    def text(self) -> str:
-        (length,) = _U16.unpack(self.take(_U16.size))
-        return self.take(length).decode(errors="replace")
-
-    def ranks(self) -> list[int]:
-        return array("I", self.packed_ranks()[_U32.size :]).tolist()
-
-    def packed_ranks(self) -> bytes:
-        """Return a field of ranks as it was packed: it can be compared at less cost."""
-        first = self._at
-        self.take(self.number() * array("I").itemsize)
-        return self._body[first : self._at]
-
-    def rest(self) -> bytes:
-        return self.take(len(self._body) - self._at)
+def _json_of(body: bytes) -> tuple[list[Any], bytes]:
+    try:
+        (length,) = _U32.unpack_from(body)
+        said = json.loads(body[_U32.size : _U32.size + length])
+    except (struct.error, ValueError):
+        raise BadFrame("a rank's description is no JSON") from None
+    return said if isinstance(said, list) else [], body[_U32.size + length :]

@@ -11,18 +11,23 @@ import time
 from collections.abc import Callable, Sequence
 
 from shim.core.control.authentication import SessionKeys
-from shim.core.control.connection import Connection, Heart
-from shim.core.control.door import Door
 from shim.core.control.exchanges import Exchanges
-from shim.core.control.frames import BadFrame, Fields, Kind, packed_ranks, packed_text
-from shim.core.control.loop import Loop
-from shim.core.control.peers import Ending, How, Peer, packed_roster, shown_ranks, unpacked_about
+from shim.core.control.frames import Kind, packed_roster, unpacked_about
+from shim.core.control.handshakes import Handshakes
+from shim.core.control.peers import Ending, Peer, shown_ranks
+from shim.core.job.stores.table import Operation, SharedTable
+from shim.core.sockets.connection import Connection, Heart, How
+from shim.core.sockets.frames import BadFrame, Fields, packed_ranks, packed_text
+from shim.core.sockets.loop import Loop
 
 _U32 = struct.Struct("<I")
 _GONE = struct.Struct("<BI")
 _GATHER = 0.01  # seconds between two messages about ranks that went
 # Telling takes at most a tenth of the time. Otherwise, when all ranks leave at once, each leaving would be told to each rank.
 _SHARE = 10
+_Asker = (
+    tuple[int, int] | None
+)  # a rank that waits for a value, with the number of its request; None where none is to be given
 
 
 class Hub:
@@ -32,7 +37,7 @@ class Hub:
         self.loop = loop
         self._size = size
         self._deliver = deliver
-        self._links: dict[int, Connection] = {}
+        self._links: dict[int, Connection[Kind]] = {}
         self._peers: dict[int, Peer] = {0: me}
         self._gave_up: set[int] = set()  # of those that came to the meeting and left it
         self._gone: dict[int, Ending] = {}
@@ -42,20 +47,19 @@ class Hub:
         self._will_tell = False
         self._is_complete = False
         self._exchanges = Exchanges(self.send)
-        self._values: dict[str, bytes] = {}
-        self._waiting: dict[str, list[tuple[int, int]]] = {}  # ranks with the numbers of their requests for a value
+        self._values: SharedTable[_Asker] = SharedTable(self._give_value)
         self._failure: tuple[bytes, ...] = ()  # of the meeting, once there is one
         self._told_failure: set[int] = set()
-        self._heart = Heart(loop, gap, self._cut_off)
-        self._door: Door | None = None
+        self._heart = Heart(loop, Kind.BEAT, gap, self._cut_off)
+        self._handshakes: Handshakes | None = None
 
     # The meeting.
 
     def open(self, listener: socket.socket | None, job: bytes, secret: bytes) -> None:
         """Let the other ranks in, who come to *listener*."""
         if listener is not None:
-            self._door = Door(self.loop, listener, job, self._size, secret, self._welcome, self._mistaken)
-            self._door.open()
+            self._handshakes = Handshakes(self.loop, listener, job, self._size, secret, self._welcome, self._mistaken)
+            self._handshakes.open()
         self._complete_if_all_are_there()
 
     def missing(self) -> list[int]:
@@ -67,8 +71,8 @@ class Hub:
         return [rank for rank in absent if rank not in self._gave_up] or absent
 
     def notes(self) -> list[str]:
-        """Return what happened at the door that may explain who is missing."""
-        notes = self._door.notes if self._door is not None else {}
+        """Return what happened in the handshakes that may explain who is missing."""
+        notes = self._handshakes.notes if self._handshakes is not None else {}
         return [text if times == 1 else f"{text} ({times} times)" for text, times in notes.items()]
 
     def fail(self, kind: str, ranks: Sequence[int], text: str) -> None:
@@ -95,22 +99,22 @@ class Hub:
 
     def close(self) -> None:
         """End all connections. On the loop's thread."""
-        self._close_door()
+        self._close_handshakes()
         for rank, link in list(self._links.items()):
             self._drop(rank, link)
         self.loop.stop()
 
-    def _close_door(self) -> None:
-        if self._door is not None:
-            self._door.close()
+    def _close_handshakes(self) -> None:
+        if self._handshakes is not None:
+            self._handshakes.close()
 
     def _welcome(self, rank: int, sock: socket.socket, address: str, keys: SessionKeys, already: bytes) -> None:
         guest = _Newcomer(self, rank, address)
-        link = Connection(self.loop, sock, (keys.from_hub, keys.to_hub), guest.hear, guest.lose)
+        link = Connection(self.loop, sock, Kind, (keys.from_hub, keys.to_hub), guest.hear, guest.lose)
         guest.link = link
         link.start(already)
 
-    def _admit(self, rank: int, link: Connection, peer: Peer) -> bool:
+    def _admit(self, rank: int, link: Connection[Kind], peer: Peer) -> bool:
         """Take *peer* as a rank, unless it is there already: then tell it so."""
         first = self._peers.get(rank)
         if first is not None:
@@ -132,7 +136,7 @@ class Hub:
         if self._is_complete or len(self._peers) < self._size:
             return
         self._is_complete = True
-        self._close_door()  # whoever comes now is of another job, which may need the port
+        self._close_handshakes()  # whoever comes now is of another job, which may need the port
         roster = packed_roster([self._peers[rank] for rank in range(self._size)])
         for rank in (*range(1, self._size), 0):
             self.send(rank, Kind.ROSTER, roster)
@@ -166,11 +170,11 @@ class Hub:
         elif kind is Kind.TELL:
             self._tell(rank, fields)
         elif kind is Kind.PUT:
-            self._put(fields.text(), fields.rest())
+            self._values.ask(None, Operation.SET, [fields.text().encode(), fields.rest()])
         elif kind is Kind.DROP:
-            self._values.pop(fields.text(), None)
+            self._values.ask(None, Operation.DELETE, [fields.text().encode()])
         elif kind is Kind.GET:
-            self._get(rank, fields.number(), fields.text())
+            self._values.ask((rank, fields.number()), Operation.GET, [fields.text().encode()])
         else:
             raise BadFrame(f"rank {rank} sent {kind.name}, which only rank 0 may send")
 
@@ -180,28 +184,16 @@ class Hub:
         for rank in ranks:
             self.send(rank, Kind.TOLD, head, payload)
 
-    def _put(self, key: str, value: bytes) -> None:
-        self._values[key] = value
-        for rank, number in self._waiting.pop(key, ()):
-            self.send(rank, Kind.VALUE, _U32.pack(number), value)
-
-    def _get(self, rank: int, number: int, key: str) -> None:
-        if key in self._values:
-            self.send(rank, Kind.VALUE, _U32.pack(number), self._values[key])
-        else:
-            self._waiting.setdefault(key, []).append((rank, number))
+    def _give_value(self, asker: _Asker, values: Sequence[bytes]) -> None:
+        if asker is not None:
+            self.send(asker[0], Kind.VALUE, _U32.pack(asker[1]), *values)
 
     def _withdraw(self, rank: int, number: int) -> None:
         """End a request that lasts too long; it is answered, unless it has been."""
         if self._exchanges.withdraw(rank, number):
             return
-        for key, waiting in self._waiting.items():
-            if (rank, number) in waiting:
-                waiting.remove((rank, number))
-                if not waiting:
-                    del self._waiting[key]
-                self.send(rank, Kind.MISSING, _U32.pack(number), packed_ranks([]))
-                return
+        if self._values.waiting.pop((rank, number), None) is not None:
+            self.send(rank, Kind.MISSING, _U32.pack(number), packed_ranks([]))
 
     # Endings.
 
@@ -224,7 +216,7 @@ class Hub:
             else:
                 self._end([rank], Ending(how, time.monotonic(), why))
 
-    def _cut_off(self, link: Connection, silence: float) -> None:
+    def _cut_off(self, link: Connection[Kind], silence: float) -> None:
         """Give up a host that does not answer: all ranks there that have not been heard of for half as long."""
         lost = next((rank for rank, other in self._links.items() if other is link), None)
         if lost is None:
@@ -242,7 +234,7 @@ class Hub:
             self._drop(rank, gone)
         self._end(same, Ending(How.CUT_OFF, time.monotonic() - silence, shown))
 
-    def _drop(self, rank: int, link: Connection) -> None:
+    def _drop(self, rank: int, link: Connection[Kind]) -> None:
         del self._links[rank]
         self._heart.remove(link)
         link.close()
@@ -252,8 +244,8 @@ class Hub:
             for rank in ranks:
                 peer = self._peers.pop(rank)
                 self._gave_up.add(rank)
-                if self._door is not None:
-                    self._door.note(f"rank {rank}{ending.shown(peer)} before all ranks had come")
+                if self._handshakes is not None:
+                    self._handshakes.note(f"rank {rank}{ending.shown(peer)} before all ranks had come")
             return
         for rank in ranks:
             if rank not in self._gone:
@@ -289,7 +281,7 @@ class _Newcomer:
     def __init__(self, hub: Hub, rank: int, address: str) -> None:
         self._hub, self._rank, self._address = hub, rank, address
         self._is_rank = False
-        self.link: Connection | None = None
+        self.link: Connection[Kind] | None = None
 
     def hear(self, kind: Kind, body: bytes) -> None:
         if self._is_rank:

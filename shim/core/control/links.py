@@ -9,11 +9,11 @@ from collections.abc import Callable
 from typing import Protocol
 
 from shim.core.control.authentication import SessionKeys
-from shim.core.control.connection import Connection, Heart
-from shim.core.control.frames import Kind, packed_text
+from shim.core.control.frames import Kind
 from shim.core.control.hub import Hub
-from shim.core.control.loop import Loop
-from shim.core.control.peers import How
+from shim.core.sockets.connection import Connection, Heart, How
+from shim.core.sockets.frames import packed_text
+from shim.core.sockets.loop import Loop
 
 _TO_SEND = 1.0  # seconds that leaving waits at most
 
@@ -64,8 +64,8 @@ class RankLink:
         self._lost = lost
         self._ended = threading.Event()
         self._is_leaving = False
-        self._heart = Heart(loop, gap, self._cut_off)
-        self.connection = Connection(loop, sock, (keys.to_hub, keys.from_hub), receive, self._end)
+        self._heart = Heart(loop, Kind.BEAT, gap, self._cut_off)
+        self.connection = Connection(loop, sock, Kind, (keys.to_hub, keys.from_hub), receive, self._end)
         loop.call(self._start)
 
     def _start(self) -> None:
@@ -88,7 +88,7 @@ class RankLink:
     def flush(self) -> None:
         _wait_until(lambda: not self.connection.unsent, self.loop)
 
-    def _cut_off(self, connection: Connection, silence: float) -> None:
+    def _cut_off(self, connection: Connection[Kind], silence: float) -> None:
         connection.close()
         self._end(How.CUT_OFF, "", silence)
 

@@ -9,8 +9,9 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from shim.core.control.places import Place, is_loopback, places, taken_apart, unix_place
-from shim.errors import CollectiveTimeoutError, StateError
+from shim.core.control.addresses import Place, is_loopback, places, taken_apart, unix_place
+from shim.core.sockets.frames import Fields
+from shim.errors import CollectiveTimeoutError, PeerLostError, StateError
 
 USUAL_GAP = 30.0  # seconds; a spanning tree or a machine that moves is a matter of a few of them
 _FOR_A_NAME = 30.0  # seconds, in which a host that is being started may get its name
@@ -69,6 +70,18 @@ def too_late(text: str, ranks: Sequence[int]) -> CollectiveTimeoutError:
     """Return the error of a meeting to which *ranks* have not come."""
     error = CollectiveTimeoutError(text)
     error.ranks = tuple(ranks)
+    return error
+
+
+def told_error(fields: Fields, me: str) -> Exception:
+    """Return the error that the hub tells of."""
+    name, ranks, text = fields.text(), tuple(fields.ranks()), fields.rest().decode(errors="replace")
+    first, newline, rest = text.partition("\n")
+    text = f"{first} {me}{newline}{rest}"
+    if name == "StateError":
+        return StateError(text)
+    error = CollectiveTimeoutError(text) if name == "CollectiveTimeoutError" else PeerLostError(text)
+    error.ranks = ranks
     return error
 
 

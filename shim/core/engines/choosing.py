@@ -12,8 +12,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from shim.core.engines.place import OVER_NETWORKS, Choice, Place
-from shim.core.job.stall_warning import chosen_stall_warning
-from shim.core.job.variables import Variables
+from shim.core.job.variables import Variables, chosen_stall_warning
 from shim.core.tensors.kinds_of_devices import name_in_torch
 from shim.errors import ArgumentError, DeviceTensorError, EngineError, UnsupportedError
 

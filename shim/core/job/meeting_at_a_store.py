@@ -12,7 +12,7 @@ from datetime import timedelta
 from itertools import count
 from typing import Any, Protocol
 
-from shim.core.job.hosts import free_address
+from shim.core.job.hosts import boot_id, free_address
 from shim.core.job.job import Job
 from shim.core.job.origin import Origin
 from shim.errors import StateError
@@ -196,10 +196,5 @@ def _text(value: bytes | str) -> str:
 
 
 def _this_host() -> str:
-    """Return the host's name, and what tells it from others of that name: containers on one host share the kernel's."""
-    try:
-        with open("/proc/sys/kernel/random/boot_id") as file:
-            boot = file.read().strip()
-    except OSError:
-        boot = ""
-    return f"{socket.gethostname()} {boot}".strip()
+    """Return the host's name, and what tells it from others of that name."""
+    return f"{socket.gethostname()} {boot_id()}".strip()

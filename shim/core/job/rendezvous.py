@@ -14,7 +14,9 @@ from urllib.parse import SplitResult, parse_qs, urlsplit
 
 from shim.core.job.hosts import several_may_meet_at
 from shim.core.job.job import Job
-from shim.core.job.launchers import BY_HAND, LAUNCHERS, JobName, Launcher
+from shim.core.job.launchers import launcher_of
+from shim.core.job.launchers.launcher import JobName, Launcher
+from shim.core.job.launchers.shim_run import BY_HAND
 from shim.core.job.meeting_at_a_store import Meeting, meet_at
 from shim.core.job.origin import origin_of_this_process
 from shim.core.job.outer_job import outer_job
@@ -51,11 +53,11 @@ def _located(rank: int | None, world_size: int | None, init_method: str | None, 
     url = _checked_url(init_method)
     rank = _explicit(rank, "rank", url)
     world_size = _explicit(world_size, "world_size", url)
-    launcher = _launcher_of(variables, rank, world_size)
-    if launcher is not None and launcher.name == "msrun" and variables.get("MS_ROLE") == "MS_SCHED":
-        raise SystemExit(0)
+    launcher = launcher_of(variables, rank, world_size)
     if launcher is None:
         return _without_launcher(rank, world_size, url, variables)
+    if not launcher.is_for_rank(variables):
+        raise SystemExit(0)
     me = rank if rank is not None else launcher.number(variables, launcher.rank)
     size = world_size if world_size is not None else launcher.number(variables, launcher.size)
     shown = (
@@ -241,61 +243,6 @@ def _url_name(url: SplitResult | None) -> JobName | None:
         raise ArgumentError(f"init_method must be tcp://host:port, got {url.geturl()!r}")
     checked_port("init_method", str(port))
     return JobName(f"{BY_HAND.name} port {port}", is_unique=False)
-
-
-def _launcher_of(variables: Variables, rank: int | None, world_size: int | None) -> Launcher | None:
-    """Return who started this process; *rank* and *world_size*, where given, need no launcher to agree with them."""
-    used = [launcher for launcher in LAUNCHERS if launcher.was_used(variables)]
-    if not used:
-        if rank is None and world_size is None:
-            _refuse_size_alone(variables)
-        return None
-    chosen = used[0]
-    if chosen.rank != BY_HAND.rank and _has_size_one(chosen, variables) and _says_more_by_hand(variables):
-        return BY_HAND  # the launcher started one process, and that started the ranks
-    for other in used[1:]:
-        if other.level == chosen.level or (other is BY_HAND and not _repeats_shim_run(variables)):
-            if rank is None:
-                _require_agreement(variables, chosen, chosen.rank, other, other.rank)
-            if world_size is None:
-                _require_agreement(variables, chosen, chosen.size, other, other.size)
-    return chosen
-
-
-def _has_size_one(launcher: Launcher, variables: Variables) -> bool:
-    name = variables.first(launcher.size)
-    return name is not None and variables.get(name) == "1"
-
-
-def _says_more_by_hand(variables: Variables) -> bool:
-    return all(variables.get(name) for name in BY_HAND.signs) and variables.get("WORLD_SIZE") != "1"
-
-
-def _repeats_shim_run(variables: Variables) -> bool:
-    """Tell whether it was `shim run` that set the variables that are otherwise set by hand."""
-    pairs = (("RANK", "SHIM_RANK"), ("WORLD_SIZE", "SHIM_WORLD_SIZE"))
-    return all(variables.get(ours) and variables.get(name) == variables.get(ours) for name, ours in pairs)
-
-
-def _require_agreement(
-    variables: Variables, one: Launcher, ones: tuple[str, ...], other: Launcher, others: tuple[str, ...]
-) -> None:
-    mine, theirs = variables.first(ones), variables.first(others)
-    if mine is None or theirs is None or variables.number(mine) == variables.number(theirs):
-        return
-    raise StateError(
-        f"{variables.shown((mine,))}, of {one.name}, contradicts {variables.shown((theirs,))}, of {other.name}\n"
-        f"Unset the variables of the one that did not start this process: {', '.join(one.signs)} or {', '.join(other.signs)}."
-    )
-
-
-def _refuse_size_alone(variables: Variables) -> None:
-    """Raise StateError where MindSpore's names for rank and size are set, which do not tell where the others are."""
-    if variables.get("RANK_SIZE") not in (None, "1"):
-        raise StateError(
-            f"{variables.shown(('RANK_ID', 'RANK_SIZE'))}, and MS_ROLE is not set, so that the ranks cannot find each other\n"
-            "Start them with msrun or `shim run`, or unset RANK_SIZE."
-        )
 
 
 @cache

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from shim.errors import ArgumentError, StateError
 
@@ -41,9 +41,22 @@ class Variables:
             raise ArgumentError(f"{name} must be a number that is not negative, got {name}={text}")
         return int(text)
 
+    def repeat(self, pairs: Iterable[tuple[str, str]]) -> bool:
+        """Tell whether the two names of each of *pairs* have one value."""
+        return all(self.get(name) and self.get(name) == self.get(other) for name, other in pairs)
+
     def shown(self, names: tuple[str, ...]) -> str:
         """Return *names* with their values, as a message shows them."""
         return ", ".join(f"{name}={self.get(name)}" if self.get(name) else f"{name} is not set" for name in names)
+
+
+def chosen_stall_warning(variables: Variables) -> float:
+    """Return after how many seconds a wait for missing ranks is told of, as ``SHIM_STALL_WARNING`` says; 0 means never.
+
+    Raises ArgumentError for what is no time.
+    """
+    text = variables.get("SHIM_STALL_WARNING") or "10"
+    return checked_seconds("SHIM_STALL_WARNING", text, "a number of seconds, 0 for no warning")
 
 
 def checked_bytes(name: str, text: str, words: str) -> int:

@@ -173,3 +173,27 @@ def _new_like(caller: Caller, group: Any, outputs: Any, models: Sequence[Any]) -
         return [tensors.new_like(model) for model in models]
     except ShimError as error:
         refuse(caller, group, error)
+
+
+def stream_sync(caller: Caller, group: Any, sync_op: Any, use_calc_stream: Any) -> tuple[Any, bool]:
+    """Return *group* and *sync_op* of a collective, without which *use_calc_stream* must not be asked for.
+
+    Host tensors have no streams: what is computed before the call has ended, and a synchronous call ends before what follows.
+    """
+    is_sync = is_now(caller, group, sync_op)
+    if use_calc_stream and not is_sync and group_of(caller, group).rank >= 0:
+        refuse(caller, group, _not_without_sync(use_calc_stream))
+    return group, is_sync
+
+
+def stream_point_sync(caller: Caller, group: Any, sync_op: Any, use_calc_stream: Any) -> bool:
+    """Return *sync_op* of a send or a receive, which concerns no other rank until it begins."""
+    if use_calc_stream and not sync_op and group_of(caller, group).rank >= 0:
+        raise caller.explain(_not_without_sync(use_calc_stream), group_of(caller, group))
+    return bool(sync_op)
+
+
+def _not_without_sync(use_calc_stream: Any) -> ArgumentRuntimeError:
+    return ArgumentRuntimeError(
+        f"use_calc_stream must be False when sync_op is False, got use_calc_stream={use_calc_stream!r}"
+    )

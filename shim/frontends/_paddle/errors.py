@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import Any, Literal
 
 from shim.core.callers import Caller
 from shim.errors import ArgumentError, NotMemberError, RankError, ShimError, StateError, TensorError
@@ -46,3 +46,8 @@ def paddle_function(name: str, errors: Mapping[type[ShimError], type[ShimError]]
     classes.update(errors or {})
     outsider: Literal["raise", "warn"] = "raise" if NotMemberError in classes else "warn"
     return Caller(f"paddle.distributed.{name}", errors=classes, outsider=outsider, **roles)
+
+
+def stream_function(name: str, **roles: Any) -> Caller:
+    """Return the Caller of ``paddle.distributed.stream.name``; see ``paddle_function``."""
+    return paddle_function(f"stream.{name}", **roles)

@@ -6,7 +6,7 @@ from typing import Any
 
 from shim.frontends import _absent
 from shim.frontends._paddle.absent_names import ABSENT
-from shim.frontends._paddle.training.layers import layer_class
+from shim.frontends._paddle.training import layer_class
 
 __all__ = ["DataParallel"]
 

@@ -13,10 +13,12 @@ from dataclasses import replace
 import pytest
 from ranks_in_threads import SECRET, assert_soon, free_address, meet_as, new_job, on_each, world
 
-from shim.core.control import Control, Meeting, authentication, door, joining, meet
+from shim.core.control import Control, Meeting, authentication, handshakes, meet, other_ranks, rank_zero
+from shim.core.control.addresses import places, ports, taken_apart
 from shim.core.control.authentication import HELLO_SIZE, Hello, hash_of_key
-from shim.core.control.places import places, ports, taken_apart
-from shim.core.job.interfaces import interfaces
+from shim.core.control.hub_search import shown_outcomes
+from shim.core.control.peers import shown_ranks
+from shim.core.job.hosts import interfaces
 from shim.errors import ArgumentError, CollectiveTimeoutError, PeerLostError, StateError
 
 
@@ -231,12 +233,12 @@ def test_rank_0_twice_is_told(way: str) -> None:
 
 def test_another_protocol_is_refused_on_both_sides(monkeypatch: pytest.MonkeyPatch) -> None:
     job = new_job(2, free_address(), SECRET)
-    monkeypatch.setattr(joining, "PROTOCOL", 2)
+    monkeypatch.setattr(other_ranks, "PROTOCOL", 2)
     got = on_each(range(2), lambda rank: meet(replace(job, rank=rank), 0.4))
     assert isinstance(got[1], StateError)
     assert "rank 1 of 2 speaks version 2, and rank 0 version 1" in str(got[1])
     monkeypatch.undo()
-    monkeypatch.setattr(door, "PROTOCOL", 3)  # of a hub that greets alike, and then sees another version
+    monkeypatch.setattr(handshakes, "PROTOCOL", 3)  # of a hub that greets alike, and then sees another version
     got = on_each(range(2), lambda rank: meet(replace(job, rank=rank), 0.4))
     assert f"rank 0 on host {socket.gethostname()} speaks version 3, and rank 1 version 1" in str(got[1])
     assert "Install the same version of shim on all hosts" in str(got[1])
@@ -256,9 +258,7 @@ def test_one_warning_says_what_is_waited_for(capfd: pytest.CaptureFixture[str]) 
 
 
 def test_who_came_learns_that_rank_0_gave_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    from shim.core.control import hosting
-
-    monkeypatch.setattr(hosting, "_those_missing", lambda *_: 1 // 0)
+    monkeypatch.setattr(rank_zero, "_those_missing", lambda *_: 1 // 0)
     for address in ("", free_address()):
         job = new_job(3, address)
         got = on_each([0, 1], lambda rank: meet(replace(job, rank=rank), 5 if rank else 0.3))  # noqa: B023
@@ -306,3 +306,15 @@ def test_a_name_that_is_the_loopback_at_home_is_taken_for_the_address_that_other
         assert places("node1:29500", for_other_hosts=True)[0].address[0] in mine
     assert places("node1:29500", for_other_hosts=False)[0].address == ("127.0.1.1", 29500)
     assert places("localhost:29500", for_other_hosts=True)[0].address == ("127.0.1.1", 29500)
+
+
+def test_ranks_and_outcomes_are_shown_short() -> None:
+    assert [shown_ranks(ranks) for ranks in ([2], [1, 0], [5, 4, 3, 9], [0, 2, 4], range(1000))] == [
+        "rank 2",
+        "ranks 0 and 1",
+        "ranks 3-5 and 9",
+        "ranks 0, 2 and 4",
+        "ranks 0-999",
+    ]
+    outcomes = {"a:1": "silent", "a:2": "refused", "a:3": "refused"}
+    assert shown_outcomes(outcomes) == "a:1: silent; a:2, a:3: refused"

@@ -15,16 +15,15 @@ from typing import Any
 import pytest
 from ranks_in_threads import SECRET, free_address, meet_as, new_job, on_each
 
-from shim.core.control import Control, Meeting, hosting, joining, meet
-from shim.core.control.places import Place
-from shim.core.job.interfaces import interfaces
+from shim.core.control import Control, Meeting, meet, other_ranks, rank_zero
+from shim.core.job.hosts import interfaces
 from shim.errors import CollectiveTimeoutError, StateError
 
 
 @pytest.fixture(autouse=True)
 def _in_a_hurry(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hosting, "_FOR_LATE_RANKS", 1.5)
-    monkeypatch.setattr(joining, "_TO_SAY_WHY_NOT", 1.5)
+    monkeypatch.setattr(rank_zero, "_FOR_LATE_RANKS", 1.5)
+    monkeypatch.setattr(other_ranks, "_TO_SAY_WHY_NOT", 1.5)
 
 
 def close(*controls: object) -> None:
@@ -122,12 +121,12 @@ def test_a_process_without_descriptors_looks_for_no_guests_for_a_moment(monkeypa
                 raise OSError(errno.EMFILE, "Too many open files")
             return super().accept()
 
-    def listen_at(place: Place) -> socket.socket:
-        listener = original(place)
+    def listening_at(family: int, address: Any) -> socket.socket:
+        listener = original(family, address)
         return Listener(listener.family, listener.type, fileno=listener.detach())
 
-    original = hosting.listen_at
-    monkeypatch.setattr(hosting, "listen_at", listen_at)
+    original = rank_zero.listening_at
+    monkeypatch.setattr(rank_zero, "listening_at", listening_at)
     close(*meet_as(new_job(2, free_address(), SECRET), [0, 1]).values())
     assert all(later - earlier > 0.15 for earlier, later in itertools.pairwise(tries[:4]))
 
@@ -144,9 +143,9 @@ def test_an_interface_is_used_and_checked() -> None:
 
 
 def test_the_address_must_be_of_the_interface_on_rank_0(monkeypatch: pytest.MonkeyPatch) -> None:
-    from shim.core.job import interfaces as job_interfaces
+    from shim.core.job import hosts
 
-    monkeypatch.setattr(job_interfaces, "interfaces", lambda: {"lo": ["127.0.0.1"], "eth5": ["10.9.8.7"], "eth6": []})
+    monkeypatch.setattr(hosts, "interfaces", lambda: {"lo": ["127.0.0.1"], "eth5": ["10.9.8.7"], "eth6": []})
     job = new_job(2, free_address(), SECRET)
     with pytest.raises(StateError, match=r"SHIM_INTERFACE=eth5 has 10\.9\.8\.7, and the ranks meet at 127\.0\.0\.1:"):
         meet(replace(job, interface="eth5"), 5)

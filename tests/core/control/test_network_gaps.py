@@ -13,9 +13,11 @@ from typing import Any
 import pytest
 from ranks_in_threads import SECRET, assert_soon, free_address, world
 
-from shim.core.control import USUAL_GAP, connection, control
-from shim.core.control.connection import Connection, Heart
+from shim.core.control import USUAL_GAP, control
+from shim.core.control.frames import Kind
 from shim.core.groups import connections
+from shim.core.sockets import connection
+from shim.core.sockets.connection import Connection, Heart
 from shim.errors import ArgumentError
 
 STEP = 0.25  # seconds between two looks
@@ -59,10 +61,10 @@ def lost_after(monkeypatch: pytest.MonkeyPatch, gap: float, outage: float, idle:
     monkeypatch.setattr(connection, "time", clock)
     lost: list[float] = []
     with pair_over_tcp() as (one, _):
-        line = Connection(loop, one, (None, None), lambda kind, body: None, lambda how, why: None)  # type: ignore[arg-type]
-        heart = Heart(loop, gap, lambda line, silence: lost.append(clock.now - went))  # type: ignore[arg-type]
+        line = Connection(loop, one, Kind, (None, None), lambda kind, body: None, lambda how, why: None)  # type: ignore[arg-type]
+        heart = Heart(loop, Kind.BEAT, gap, lambda line, silence: lost.append(clock.now - went))  # type: ignore[arg-type]
         clock.now += 10
-        line.send(connection.Kind.BEAT)
+        line.send(Kind.BEAT)
         went = clock.now + idle
         sign = clock.now
 

@@ -6,6 +6,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -13,6 +14,8 @@ from store_threads import SHORT, in_thread, nothing_leaks
 
 from shim.core.job.stores import TCPStore
 from shim.errors import ArgumentError, StoreError, StoreLostError, StoreTimeoutError
+
+GREETING = b"\x08\x00\x00\x00\x00shim  v2"
 
 
 @pytest.fixture(autouse=True)
@@ -107,19 +110,29 @@ def test_something_else_than_a_store_is_told_apart() -> None:
     "sent",
     [
         b"GET / HTTP/1.0\r\n\r\n",
-        b"shim-store 1\n\xff\xff\xff\xff",
-        b"shim-store 1\n\x01\x00\x00\x00\x63",
-        b"shim-store 1\n\x06\x00\x00\x00\x01\x05\x00\x00\x00x",
-        b"shim-store 1\n\x07\x00\x00\x00\x03\x02\x00\x00\x0010",
+        b"shim-store 1\n",
+        GREETING + b"\xff\xff\xff\xff\x01",
+        GREETING + b"\x00\x00\x00\x00\x63",
+        GREETING + b"\x05\x00\x00\x00\x01\x05\x00\x00\x00x",
+        GREETING + b"\x06\x00\x00\x00\x03\x02\x00\x00\x0010",
+        GREETING + 2 * b"\x0b\x00\x00\x00\x02\x02\x00\x00\x0099\x01\x00\x00\x00a",
     ],
-    ids=["another protocol", "a length beyond reason", "an unknown code", "a field cut off", "no time"],
+    ids=[
+        "another protocol",
+        "another version",
+        "a length beyond reason",
+        "an unknown code",
+        "a field cut off",
+        "no time",
+        "a question before the answer",
+    ],
 )
 def test_a_server_closes_on_what_no_store_sends(sent: bytes) -> None:
     server = TCPStore("localhost", 0, 1, True, 20)
     with socket.create_connection(("localhost", server.port), 20) as other:
         other.sendall(sent)
         received = b"".join(iter(lambda: _received(other), b""))
-    assert received in (b"", b"shim-store 1\n")
+    assert received in (b"", GREETING)
     server.set("key", "value")
     assert server.get("key") == b"value"
     server.close()
@@ -198,10 +211,21 @@ except KeyboardInterrupt:
 """
 
 
+def test_each_wait_ends_at_its_own_time() -> None:
+    store = TCPStore("localhost", 0, 1, True, 20)
+    results = []
+    for limit in (0.2, 0.5, 0.1):
+        results.append(in_thread(lambda limit=limit: store.get("absent", limit)))
+        time.sleep(0.02)  # one after another
+    assert [type(result()) for result in results] == [StoreTimeoutError] * 3
+    store.close()
+
+
 def test_ctrl_c_ends_a_wait_and_the_store_stays_usable() -> None:
     with subprocess.Popen([sys.executable, "-c", INTERRUPTED], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "waiting\n"
+        time.sleep(0.3)  # it has asked by then
         process.send_signal(signal.SIGINT)
         assert process.stdout.readline() == "b'value'\n"
     assert process.returncode == 0

@@ -12,12 +12,11 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from shim.core.control.places import host_id
+from shim.core.control.addresses import host_id
 from shim.core.engines.mpi.library import Library, library
 from shim.core.engines.mpi.link import problem_of_world
 from shim.core.engines.mpi.pending import Transfer
-from shim.core.job.hosts import free_address
-from shim.core.job.interfaces import interfaces
+from shim.core.job.hosts import free_address, interfaces
 from shim.errors import CollectiveTimeoutError, EngineError, ShimError
 
 _TO_RANK_0, _FROM_RANK_0 = 31_001, 31_002  # tags in MPI.COMM_WORLD

@@ -5,10 +5,9 @@ Keys are text, values are bytes, times are seconds. A store may be used from sev
 
 from __future__ import annotations
 
-from shim.core.job.stores.base import DEFAULT_TIMEOUT, Store
+from shim.core.job.stores.base import DEFAULT_TIMEOUT, PrefixStore, Store
 from shim.core.job.stores.file import FileStore
 from shim.core.job.stores.local import HashStore, LocalStore
-from shim.core.job.stores.prefix import PrefixStore
 from shim.core.job.stores.tcp import TCPStore
 
 __all__ = ["DEFAULT_TIMEOUT", "FileStore", "HashStore", "LocalStore", "PrefixStore", "Store", "TCPStore"]

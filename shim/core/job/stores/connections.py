@@ -1,7 +1,8 @@
-"""The connections of a store to the process that serves it."""
+"""Stores that a process serves, and their connections to it."""
 
 from __future__ import annotations
 
+import copy
 import os
 import socket
 import threading
@@ -9,15 +10,44 @@ import time
 import weakref
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from typing import TypeVar
 
-from shim.core.job.stores.messages import GREETING, LENGTH, MAX_MESSAGE, message_of, parts_of
-from shim.core.job.stores.server import DONE, TIMED_OUT
-from shim.core.job.stores.table import WAITING, Operation
+from shim.core.job.stores.base import Store
+from shim.core.job.stores.server import Answer, Server
+from shim.core.job.stores.table import VERSION, WAITING, Operation, packed
+from shim.core.sockets.frames import BadFrame, Fields, Sealing, receive, receive_frame
 from shim.errors import ArgumentError, StoreError, StoreLostError, StoreTimeoutError
 
 _GRACE = 10.0  # seconds beyond an operation's own limit, after which a server that does not answer counts as gone
 _FIRST_PAUSE = 0.01  # seconds between two tries to connect
 _LONGEST_PAUSE = 0.2
+_GREETING = b"".join(Sealing(None).seal(Operation.GREET, [VERSION]))
+
+
+_Served = TypeVar("_Served", bound="ServedStore")
+
+
+class ServedStore(Store):
+    """A store that one process serves to others, and to itself. Its ``server``, where it has one, ends when no other store has it."""
+
+    server: Server | None
+    _connections: Connections
+
+    def _connect(self) -> Connections:
+        raise NotImplementedError
+
+    def request(self, operation: Operation, fields: Sequence[bytes], timeout: float | None = None) -> list[bytes]:
+        seconds = self.timeout if timeout is None else timeout
+        return self._connections.request(operation, fields, seconds, self.timeout)
+
+    def clone(self: _Served) -> _Served:
+        other = copy.copy(self)
+        other._connections = other._connect()
+        return other
+
+    def close(self) -> None:
+        self._connections.close()
+        self.server = None
 
 
 class Connections:
@@ -62,15 +92,15 @@ class Connections:
     def request(self, operation: Operation, fields: Sequence[bytes], seconds: float, own: float) -> list[bytes]:
         """Have *operation* carried out, waiting up to *seconds* where it has to; other operations take *own* at most."""
         wait = max(0, round(min(seconds, threading.TIMEOUT_MAX / 1e6) * 1e6)) if operation in WAITING else 0
-        message = message_of(operation, [b"%d" % wait, *fields])
-        code, result = self._exchange(message, max(own, seconds, 0.0) + _GRACE)
-        if code == DONE:
+        body = packed([b"%d" % wait, *fields])
+        kind, result = self._exchange(operation, body, max(own, seconds, 0.0) + _GRACE)
+        if kind == Answer.DONE:
             return result
         text = result[0].decode(errors="replace")
-        raise StoreTimeoutError(text) if code == TIMED_OUT else ArgumentError(text)
+        raise StoreTimeoutError(text) if kind == Answer.TIMED_OUT else ArgumentError(text)
 
-    def _exchange(self, message: bytes, seconds: float) -> tuple[int, list[bytes]]:
-        """Send *message* and return the code and fields of the answer, which has to come within *seconds*."""
+    def _exchange(self, operation: Operation, body: bytes, seconds: float) -> tuple[int, list[bytes]]:
+        """Ask for *operation* and return the kind and values of the answer, which has to come within *seconds*."""
         if self._is_closed:
             raise StoreError(f"the store at {self._where} is closed")
         if self._process != os.getpid():
@@ -79,22 +109,20 @@ class Connections:
         try:
             connection = self._take_idle() or self._connect(seconds)
             connection.settimeout(min(seconds, threading.TIMEOUT_MAX))
-            connection.sendall(message)
-            size = LENGTH.unpack(_receive(connection, LENGTH.size))[0]
-            if not 0 < size <= MAX_MESSAGE:
-                raise ConnectionError(f"it answered with {size} bytes")
-            answer = parts_of(_receive(connection, size))
+            connection.sendall(b"".join(Sealing(None).seal(operation, [body])))
+            kind, answer = receive_frame(connection)
+            values = Fields(answer).values()
         except TimeoutError:
             _close(connection)
             raise StoreLostError(f"the store at {self._where} has not answered for {seconds:g} s") from None
-        except OSError as error:
+        except (OSError, BadFrame) as error:
             _close(connection)
             raise StoreLostError(f"the store at {self._where} is gone: {error}") from None
         except BaseException:  # Ctrl-C too: nobody else would close what is half done
             _close(connection)
             raise
         self._keep(connection)
-        return answer
+        return kind, values
 
     def _take_idle(self) -> socket.socket | None:
         try:
@@ -120,25 +148,13 @@ class Connections:
     def _connect(self, seconds: float) -> socket.socket:
         connection = self._open(min(seconds, threading.TIMEOUT_MAX))
         try:
-            connection.sendall(GREETING)
-            if _receive(connection, len(GREETING)) != GREETING:
+            connection.sendall(_GREETING)
+            if receive(connection, len(_GREETING)) != _GREETING:
                 raise OSError("the server there is not a store of this project, or is of another version")
         except BaseException:  # Ctrl-C too: nobody else would close what is half done
             connection.close()
             raise
         return connection
-
-
-def _receive(connection: socket.socket, size: int) -> bytes:
-    """Return the next *size* bytes."""
-    received = bytearray(size)
-    view = memoryview(received)
-    while view:
-        count = connection.recv_into(view)
-        if not count:
-            raise ConnectionError("it has closed the connection")
-        view = view[count:]
-    return bytes(received)
 
 
 def _close(connection: socket.socket | None) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import struct
 import threading
 import time
 import weakref
@@ -17,10 +18,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from shim.core.job.stores.base import DEFAULT_TIMEOUT, Store, timed_out
-from shim.core.job.stores.messages import GREETING, LENGTH, body_of, parts_of
-from shim.core.job.stores.table import MUTATING, Operation, Table
+from shim.core.job.stores.table import MUTATING, Operation, Table, packed
+from shim.core.sockets.frames import Fields
 from shim.errors import StoreError, StoreTimeoutError
 
+_GREETING = b"shim-store 1\n"
+_HEAD = struct.Struct("<II")  # of a record: the length and the checksum of its operation, in a byte, and its fields
 _FIRST_PAUSE = 0.001  # seconds between two looks at the file
 _LONGEST_PAUSE = 0.02
 _SHORTEST_LOCK_LIMIT = 5.0  # seconds to wait for the lock, however short the caller's own limit
@@ -87,7 +90,7 @@ class _Log:
         return result
 
     def _carry_out(self, operation: Operation, fields: Sequence[bytes], seconds: float) -> list[bytes] | None:
-        body = body_of(operation, fields)
+        body = bytes((operation,)) + packed(fields)
         with self._threads, _locked(self.path, max(seconds, _SHORTEST_LOCK_LIMIT)) as descriptor:
             try:
                 self._read_on(descriptor)
@@ -120,8 +123,7 @@ class _Log:
         if self._end == 0:
             place = self._begin(descriptor, news)
         for end, body in _records(news, place):
-            code, fields = parts_of(body)
-            self._table.carry_out(Operation(code), fields)
+            self._table.carry_out(Operation(body[0]), Fields(body[1:]).values())
             place = end
         self._end += place
         if self._end < status.st_size:
@@ -129,15 +131,15 @@ class _Log:
 
     def _begin(self, descriptor: int, news: bytes) -> int:
         """Return where the records begin, in a new file after writing the greeting."""
-        if news.startswith(GREETING):
-            return len(GREETING)
-        if not GREETING.startswith(news):
+        if news.startswith(_GREETING):
+            return len(_GREETING)
+        if not _GREETING.startswith(news):
             raise StoreError(f"{self.path} is not a store's file\nGive a path where no file is, or this job's own.")
-        os.pwrite(descriptor, GREETING, 0)
-        return len(GREETING)
+        os.pwrite(descriptor, _GREETING, 0)
+        return len(_GREETING)
 
     def _write(self, descriptor: int, body: bytes) -> None:
-        record = LENGTH.pack(len(body)) + LENGTH.pack(zlib.crc32(body)) + body
+        record = _HEAD.pack(len(body), zlib.crc32(body)) + body
         done = 0
         while done < len(record):
             done += os.pwrite(descriptor, record[done:], self._end + done)
@@ -184,11 +186,10 @@ def _read(descriptor: int, start: int, end: int) -> bytes:
 
 def _records(log: bytes, place: int) -> Iterator[tuple[int, bytes]]:
     """Yield the bodies of the whole records in *log* from *place* on, each with where it ends."""
-    head = 2 * LENGTH.size
-    while place + head <= len(log):
-        size, checksum = LENGTH.unpack_from(log, place)[0], LENGTH.unpack_from(log, place + LENGTH.size)[0]
-        body = log[place + head : place + head + size]
+    while place + _HEAD.size <= len(log):
+        size, checksum = _HEAD.unpack_from(log, place)
+        body = log[place + _HEAD.size : place + _HEAD.size + size]
         if len(body) < size or zlib.crc32(body) != checksum:
             return
-        place += head + size
+        place += _HEAD.size + size
         yield place, body

@@ -11,12 +11,13 @@ from collections.abc import Sequence
 from functools import partial
 
 from shim.core.job.stores.base import DEFAULT_TIMEOUT, Store, timed_out
-from shim.core.job.stores.connections import Connections
-from shim.core.job.stores.server import Server, is_mine
+from shim.core.job.stores.connections import Connections, ServedStore
+from shim.core.job.stores.server import Server
 from shim.core.job.stores.table import MUTATING, Operation, Table
+from shim.core.sockets.listening import listening_at, stranger_at
 
 
-class LocalStore(Store):
+class LocalStore(ServedStore):
     """The store called *name* on this host, for processes of the same user.
 
     Whoever makes it first serves it, until that process closes it, no longer uses it, or ends; for the others the store
@@ -28,7 +29,7 @@ class LocalStore(Store):
         super().__init__(timeout)
         self.name = name
         self._address = "\0shim-store-" + hashlib.sha256(name.encode()).hexdigest()
-        self._server: Server | None = None
+        self.server: Server | None = None
         self._connections = self._connect()
         try:
             self._connections.first(timeout, self._serve)
@@ -36,24 +37,9 @@ class LocalStore(Store):
             self.close()
             raise
 
-    def request(self, operation: Operation, fields: Sequence[bytes], timeout: float | None = None) -> list[bytes]:
-        seconds = self.timeout if timeout is None else timeout
-        return self._connections.request(operation, fields, seconds, self.timeout)
-
-    def clone(self) -> LocalStore:
-        other = object.__new__(LocalStore)
-        Store.__init__(other, self.timeout)
-        other.name, other._address, other._server = self.name, self._address, self._server
-        other._connections = other._connect()
-        return other
-
-    def close(self) -> None:
-        self._connections.close()
-        self._server = None  # it ends when no other store has it
-
     def _serve(self) -> None:
         """Serve it, unless another process does, which may end before this one has connected."""
-        self._server = self._server or _serve(self._address)
+        self.server = self.server or _serve(self._address)
 
     def _connect(self) -> Connections:
         return Connections(f"the name {self.name!r}", partial(_connection_to, self._address))
@@ -61,16 +47,12 @@ class LocalStore(Store):
 
 def _serve(address: str) -> Server | None:
     """Return a server at *address*, None where another process serves there already."""
-    listener = socket.socket(socket.AF_UNIX)
     try:
-        listener.bind(address)
-        listener.listen(1024)
+        return Server([listening_at(socket.AF_UNIX, address)])
     except OSError as error:
-        listener.close()
         if error.errno == errno.EADDRINUSE:
             return None
         raise
-    return Server([listener])
 
 
 def _connection_to(address: str, seconds: float) -> socket.socket:
@@ -78,7 +60,7 @@ def _connection_to(address: str, seconds: float) -> socket.socket:
     try:
         connection.settimeout(seconds)
         connection.connect(address)
-        if not is_mine(connection):
+        if stranger_at(connection):
             raise PermissionError("the store is served by another user")
     except BaseException:  # Ctrl-C too: nobody else would close what is half done
         connection.close()

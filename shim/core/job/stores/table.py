@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Sequence
 from enum import IntEnum
+from typing import Generic, TypeVar
 
+from shim.core.sockets.frames import LARGEST, packed_values
 from shim.errors import ArgumentError
 
+VERSION = b"shim  v2"  # of what stores and their servers say to each other; as long as those before it, so that each reads the other's
 _Fields = Sequence[bytes]
+_Asker = TypeVar("_Asker", bound=Hashable)
 
 
 class Operation(IntEnum):
     """What a store can be asked; the numbers travel between processes, so that none may be used for something else."""
 
+    GREET = 0  # a version, from both ends first; the table knows nothing of it
     SET = 1  # key, value, key, value ...
     GET = 2  # keys -> values; waits for all of them
     ADD = 3  # key, decimal number -> decimal sum
@@ -147,6 +152,42 @@ class Table:
 
     def _await_joined(self, number: bytes) -> list[bytes] | None:
         return [] if self.joined >= int(number) else None
+
+
+class SharedTable(Generic[_Asker]):
+    """A table of which several ask. *answer* gets who asked and the result, which may have to wait for what another one changes.
+
+    ``waiting`` has who waits for what, the longest waiting first; whoever is taken out of it waits no longer.
+    """
+
+    def __init__(self, answer: Callable[[_Asker, list[bytes]], object]) -> None:
+        self._table = Table()
+        self._answer = answer
+        self.missing = self._table.missing
+        self.waiting: dict[_Asker, tuple[Operation, _Fields]] = {}
+
+    def ask(self, asker: _Asker, operation: Operation, fields: _Fields) -> bool:
+        """Carry *operation* out, and tell whether it is answered. Raises what ``Table.carry_out`` does."""
+        result = self._table.carry_out(operation, fields)
+        if result is None:
+            self.waiting[asker] = operation, fields
+            return False
+        self._answer(asker, result)
+        if operation in MUTATING:
+            for other, request in list(self.waiting.items()):
+                result = self._table.carry_out(*request)
+                if result is not None:
+                    del self.waiting[other]
+                    self._answer(other, result)
+        return True
+
+
+def packed(values: _Fields) -> bytes:
+    """Return *values* as the body of a frame. Raises ArgumentError for more than one can have."""
+    body = packed_values(values)
+    if len(body) > LARGEST:
+        raise ArgumentError(f"keys and values must be at most {LARGEST} bytes together, got {len(body)}")
+    return body
 
 
 def _integer(value: bytes, key: bytes) -> int:

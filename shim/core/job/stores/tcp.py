@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import socket
 import weakref
-from collections.abc import Sequence
 from functools import partial
 
-from shim.core.job.stores.base import DEFAULT_TIMEOUT, Store
-from shim.core.job.stores.connections import Connections
+from shim.core.job.stores.base import DEFAULT_TIMEOUT
+from shim.core.job.stores.connections import Connections, ServedStore
 from shim.core.job.stores.server import Server, listen
 from shim.core.job.stores.table import Operation
 from shim.errors import ArgumentError
 
 
-class TCPStore(Store):
+class TCPStore(ServedStore):
     """The store that the process with *is_server* serves on *port* of *host*, to itself and the others.
 
     The others wait up to *timeout* for it to be there. With *wait_for_ranks* the server waits until *world_size* stores
@@ -50,24 +49,9 @@ class TCPStore(Store):
             self.close()
             raise
 
-    def request(self, operation: Operation, fields: Sequence[bytes], timeout: float | None = None) -> list[bytes]:
-        seconds = self.timeout if timeout is None else timeout
-        return self._connections.request(operation, fields, seconds, self.timeout)
-
-    def clone(self) -> TCPStore:
-        other = object.__new__(TCPStore)
-        Store.__init__(other, self.timeout)
-        other.host, other.port, other.server = self.host, self.port, self.server
-        other._connections = other._connect()
-        return other
-
     def _connect(self) -> Connections:
         host = self.host if self.server is None else self.server.address
         return Connections(f"{self.host}:{self.port}", partial(_connection_to, host, self.port))
-
-    def close(self) -> None:
-        self._connections.close()
-        self.server = None  # it ends when no other store has it
 
 
 def _connection_to(host: str, port: int, seconds: float) -> socket.socket:

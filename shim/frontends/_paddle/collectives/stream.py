@@ -1,5 +1,7 @@
 """The functions of ``paddle.distributed.stream`` without a reduce op, the same in every version of paddle.
 
+``use_calc_stream`` is a rule about ``sync_op``. Host tensors have no stream. A synchronous call with tensors on a device goes on the current stream, which is Paddle's calculation
+stream, whether *use_calc_stream* says so or not; one that is started goes beside it.
 The output comes first in alltoall and alltoall_single, and the output's split sizes before the input's, in paddle 2 too.
 """
 
@@ -9,7 +11,8 @@ from collections.abc import Sequence
 
 from shim.core.engines.base import Tensor
 from shim.errors import NotMemberError
-from shim.frontends._paddle.collectives.exchanges import (
+from shim.frontends._paddle.arguments import stream_point_sync, stream_sync
+from shim.frontends._paddle.collectives.bodies import (
     broadcast_from,
     exchange,
     exchange_single,
@@ -18,10 +21,20 @@ from shim.frontends._paddle.collectives.exchanges import (
     scatter_from,
 )
 from shim.frontends._paddle.collectives.point_to_point import receive_from, send_to
-from shim.frontends._paddle.collectives.streams import checked_point_sync, checked_sync, stream_function
-from shim.frontends._paddle.errors import OutsiderError
+from shim.frontends._paddle.errors import OutsiderError, stream_function
 from shim.frontends._paddle.groups.group_views import Group
 from shim.frontends._paddle.tasks import Task
+
+__all__ = [
+    "all_gather",
+    "alltoall",
+    "alltoall_single",
+    "broadcast",
+    "gather",
+    "recv",
+    "scatter",
+    "send",
+]
 
 _ALL_GATHER = stream_function(
     "all_gather", errors={NotMemberError: OutsiderError}, output="tensor_or_tensor_list", input="tensor"
@@ -55,11 +68,7 @@ def all_gather(
     See: https://www.paddlepaddle.org.cn/documentation/docs/en/api/paddle/distributed/stream/all_gather_en.html
     """
     return gather_all(
-        _ALL_GATHER,
-        tensor_or_tensor_list,
-        tensor,
-        group,
-        checked_sync(_ALL_GATHER, group, sync_op, use_calc_stream),
+        _ALL_GATHER, tensor_or_tensor_list, tensor, *stream_sync(_ALL_GATHER, group, sync_op, use_calc_stream)
     )
 
 
@@ -81,8 +90,7 @@ def alltoall(
         _ALLTOALL,
         out_tensor_or_tensor_list,
         in_tensor_or_tensor_list,
-        group,
-        checked_sync(_ALLTOALL, group, sync_op, use_calc_stream),
+        *stream_sync(_ALLTOALL, group, sync_op, use_calc_stream),
     )
 
 
@@ -107,8 +115,7 @@ def alltoall_single(
         in_tensor,
         out_split_sizes,
         in_split_sizes,
-        group,
-        checked_sync(_ALLTOALL_SINGLE, group, sync_op, use_calc_stream),
+        *stream_sync(_ALLTOALL_SINGLE, group, sync_op, use_calc_stream),
     )
 
 
@@ -120,7 +127,7 @@ def broadcast(
     Raises: ValueError for a rank outside the group; RuntimeError for *use_calc_stream* without *sync_op*.
     See: https://www.paddlepaddle.org.cn/documentation/docs/en/api/paddle/distributed/stream/broadcast_en.html
     """
-    return broadcast_from(_BROADCAST, tensor, src, group, checked_sync(_BROADCAST, group, sync_op, use_calc_stream))
+    return broadcast_from(_BROADCAST, tensor, src, *stream_sync(_BROADCAST, group, sync_op, use_calc_stream))
 
 
 def gather(
@@ -137,7 +144,7 @@ def gather(
     without *sync_op*. Warns where *gather_list* has no meaning.
     See: https://www.paddlepaddle.org.cn/documentation/docs/en/api/paddle/distributed/stream/gather_en.html
     """
-    return gather_at(_GATHER, tensor, gather_list, dst, group, checked_sync(_GATHER, group, sync_op, use_calc_stream))
+    return gather_at(_GATHER, tensor, gather_list, dst, *stream_sync(_GATHER, group, sync_op, use_calc_stream))
 
 
 def recv(
@@ -149,7 +156,7 @@ def recv(
     *sync_op*.
     See: https://www.paddlepaddle.org.cn/documentation/docs/en/api/paddle/distributed/stream/recv_en.html
     """
-    return receive_from(_RECV, tensor, src, group, checked_point_sync(_RECV, group, sync_op, use_calc_stream))
+    return receive_from(_RECV, tensor, src, group, stream_point_sync(_RECV, group, sync_op, use_calc_stream))
 
 
 def scatter(
@@ -167,7 +174,7 @@ def scatter(
     See: https://www.paddlepaddle.org.cn/documentation/docs/en/api/paddle/distributed/stream/scatter_en.html
     """
     return scatter_from(
-        _SCATTER, tensor, tensor_or_tensor_list, src, group, checked_sync(_SCATTER, group, sync_op, use_calc_stream)
+        _SCATTER, tensor, tensor_or_tensor_list, src, *stream_sync(_SCATTER, group, sync_op, use_calc_stream)
     )
 
 
@@ -180,4 +187,4 @@ def send(
     *sync_op*.
     See: https://www.paddlepaddle.org.cn/documentation/docs/en/api/paddle/distributed/stream/send_en.html
     """
-    return send_to(_SEND, tensor, dst, group, checked_point_sync(_SEND, group, sync_op, use_calc_stream))
+    return send_to(_SEND, tensor, dst, group, stream_point_sync(_SEND, group, sync_op, use_calc_stream))

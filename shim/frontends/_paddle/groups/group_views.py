@@ -8,7 +8,8 @@ from typing import Any
 
 from shim.core import groups
 from shim.core.callers import Caller, warn_user
-from shim.errors import RankError, StateError
+from shim.errors import RankError, StateError, UnsupportedError
+from shim.frontends._paddle import tasks
 from shim.frontends._paddle.errors import ArgumentTypeError, GroupMissingError, RankIndexError
 
 FRONTEND = "paddle"
@@ -229,7 +230,7 @@ def destroy(caller: Caller, group: Any) -> list[int]:
     return [one.id for one in leaving]
 
 
-def shut_down(view: Group) -> None:
+def _shut_down(view: Group) -> None:
     """Let go of the memory and threads that serve the group, until ``restart``; outside it, nothing happens."""
     core = view._core
     if core is not None and core.is_alive and _registry.groups.get(view.id) is view:
@@ -237,10 +238,34 @@ def shut_down(view: Group) -> None:
         _registry.shut.add(view.id)
 
 
-def restart(caller: Caller, view: Group) -> None:
+def _restart(caller: Caller, view: Group) -> None:
     """Have the group that was shut down served again; its members wait for each other. Others are left as they are."""
     core = view._core
     if core is None or view.id not in _registry.shut:
         return
     view._core = groups.new_group(caller, core.ranks, name=core.name, backend=core.backend, timeout=core.timeout)
     _registry.shut.discard(view.id)
+
+
+def shut_down_groups(caller: Caller, group: Any) -> None:
+    """Shut *group* down, or every group but the world."""
+    world = member_of(caller, None)
+    chosen = member_of(caller, group)
+    if group is not None and chosen is world:
+        raise caller.explain(
+            UnsupportedError(
+                f"group must not be the world, of which the paddle frontend's groups are parts, got {group!r}\n"
+                "Call destroy_process_group to leave it."
+            )
+        )
+    leaving = [one for one in all_groups() if one is not world] if group is None else [chosen]
+    for one in leaving:
+        _shut_down(one)
+    tasks.forget([one.id for one in leaving])
+
+
+def restart_groups(caller: Caller, group: Any) -> None:
+    """Restart *group*, or every group that is shut down, in the order in which they were made, the same on every rank."""
+    member_of(caller, None)
+    for one in all_groups() if group is None else [member_of(caller, group)]:
+        _restart(caller, one)

@@ -11,13 +11,13 @@ import os
 from typing import Any
 
 from shim.core.callers import Caller
-from shim.core.job.launchers import paddle_endpoints
+from shim.core.job.launchers.paddle import paddle_endpoints
 from shim.core.job.variables import Variables
 from shim.errors import ArgumentError, StateError, UnsupportedError
 from shim.frontends import _absent
-from shim.frontends._paddle.collectives.gather_and_wait import barrier
+from shim.frontends._paddle.collectives.of_both import barrier
 from shim.frontends._paddle.errors import ArgumentTypeError, GroupMissingError, paddle_function
-from shim.frontends._paddle.training.layers import layer_class
+from shim.frontends._paddle.training import layer_class
 from shim.frontends._paddle.world.options import enter, identity, rank_in, size_of
 
 _INIT = paddle_function("fleet.init")

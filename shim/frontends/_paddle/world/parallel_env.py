@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from shim.core.job.launchers import paddle_endpoints
+from shim.core.job.launchers.paddle import paddle_endpoints
 from shim.core.job.variables import Variables
 from shim.errors import ArgumentError
 from shim.frontends._paddle.errors import ArgumentAssertionError, paddle_function

@@ -10,17 +10,20 @@ from typing import Any, NoReturn
 from shim.core.engines.base import Tensor
 from shim.errors import NotMemberError, RankError, UnsupportedError
 from shim.frontends._paddle.arguments import refuse
-from shim.frontends._paddle.collectives.exchanges import (
+from shim.frontends._paddle.collectives.bodies import (
     broadcast_from,
     exchange,
     exchange_single,
     gather_all,
     gather_at,
+    reduce_at,
+    reduce_everywhere,
+    reduce_one_tensor,
+    reduce_parts,
     scatter_from,
 )
-from shim.frontends._paddle.collectives.gather_and_wait import meet
+from shim.frontends._paddle.collectives.of_both import meet
 from shim.frontends._paddle.collectives.point_to_point import receive_from, send_to
-from shim.frontends._paddle.collectives.reductions import reduce_at, reduce_everywhere, reduce_one_tensor, reduce_parts
 from shim.frontends._paddle.errors import ArgumentTypeError, OutsiderError, paddle_function
 from shim.frontends._paddle.graphs import run_as_written
 from shim.frontends._paddle.groups.group_views import Group, group_of

@@ -1,4 +1,4 @@
-"""Initialising the world and making groups, at the signatures of paddle 3."""
+"""Initialising the world, making groups, and shutting them down for a while, at the signatures of paddle 3."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ from typing import Any
 
 from shim.errors import StateError
 from shim.frontends._paddle.errors import GroupMissingError, paddle_function
-from shim.frontends._paddle.groups.group_views import Group
+from shim.frontends._paddle.groups.group_views import Group, restart_groups, shut_down_groups
 from shim.frontends._paddle.world.options import default_timeout, enter, nccl_config_of, new_subgroup
 
 _CREATE_NCCL_CONFIG = paddle_function("create_nccl_config")
 _INIT = paddle_function("init_parallel_env")
+_SHUTDOWN = paddle_function("shutdown_process_group")
+_RESTART = paddle_function("restart_process_group")
 _NEW_GROUP = paddle_function("new_group", errors={StateError: GroupMissingError})
 
 
@@ -50,3 +52,21 @@ def new_group(
     See: https://www.paddlepaddle.org.cn/documentation/docs/en/api/paddle/distributed/new_group_en.html
     """
     return new_subgroup(_NEW_GROUP, ranks, backend, timeout, nccl_comm_init_option, nccl_config)
+
+
+def shutdown_process_group(group: Group | None = None) -> None:
+    """Let go of what *group* holds in memory, until ``restart_process_group``; without one, of all but the world.
+
+    Raises: UnsupportedError for the world's group; RuntimeError before initialisation.
+    See: https://www.paddlepaddle.org.cn/documentation/docs/en/api/paddle/distributed/shutdown_process_group_en.html
+    """
+    return shut_down_groups(_SHUTDOWN, group)
+
+
+def restart_process_group(group: Group | None = None) -> None:
+    """Make *group* usable again after it was shut down, as every rank of it calls; without one, all that were.
+
+    Raises: RuntimeError before initialisation.
+    See: https://www.paddlepaddle.org.cn/documentation/docs/en/api/paddle/distributed/restart_process_group_en.html
+    """
+    return restart_groups(_RESTART, group)

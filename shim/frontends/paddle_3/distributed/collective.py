@@ -11,8 +11,7 @@ from shim.frontends._paddle.groups.membership import (
 )
 from shim.frontends._paddle.world.elsewhere import split
 from shim.frontends._paddle.world.lifecycle import is_available, is_initialized
-from shim.frontends.paddle_3.distributed._groups import new_group
-from shim.frontends.paddle_3.distributed._restarting import restart_process_group, shutdown_process_group
+from shim.frontends.paddle_3.distributed._groups import new_group, restart_process_group, shutdown_process_group
 
 __all__ = [
     "Group",

@@ -9,40 +9,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from shim.core.engines.base import Tensor
-from shim.frontends._paddle.collectives.reductions import reduce_at, reduce_everywhere, reduce_parts
-from shim.frontends._paddle.collectives.stream import (
-    all_gather,
-    alltoall,
-    alltoall_single,
-    broadcast,
-    gather,
-    recv,
-    scatter,
-    send,
-)
-from shim.frontends._paddle.collectives.streams import checked_sync, stream_function
+from shim.frontends._paddle.collectives.bodies import reduce_at, reduce_everywhere, reduce_one_tensor, reduce_parts
+from shim.frontends._paddle.collectives.stream import *  # noqa: F403  # all that it lists
+from shim.frontends._paddle.collectives.stream import __all__ as _of_both
+from shim.frontends._paddle.errors import stream_function
 from shim.frontends._paddle.graphs import run_as_written
 from shim.frontends._paddle.groups.group_views import Group
-from shim.frontends._paddle.reduce_op import ReduceOp, engine_op
+from shim.frontends._paddle.reduce_op import ReduceOp, stream_reduction
 from shim.frontends._paddle.tasks import Task
 
-__all__ = [
-    "all_gather",
-    "all_reduce",
-    "alltoall",
-    "alltoall_single",
-    "broadcast",
-    "gather",
-    "recv",
-    "reduce",
-    "reduce_scatter",
-    "scatter",
-    "send",
-]
+__all__ = [*_of_both, "all_reduce", "reduce", "reduce_scatter"]
 
 _ALL_REDUCE = stream_function("all_reduce", output="tensor", input="tensor")
 _REDUCE = stream_function("reduce", output="tensor", input="tensor", root="dst")
 _REDUCE_SCATTER = stream_function("reduce_scatter", output="tensor", input="tensor_or_tensor_list")
+_REDUCE_SCATTER_BASE = stream_function("_reduce_scatter_base", output="out_tensor", input="in_tensor")
 
 
 def all_reduce(
@@ -58,13 +39,7 @@ def all_reduce(
     *use_calc_stream* without *sync_op*.
     See: https://www.paddlepaddle.org.cn/documentation/docs/en/api/paddle/distributed/stream/all_reduce_en.html
     """
-    return reduce_everywhere(
-        _ALL_REDUCE,
-        tensor,
-        engine_op(_ALL_REDUCE, group, op),
-        group,
-        checked_sync(_ALL_REDUCE, group, sync_op, use_calc_stream),
-    )
+    return reduce_everywhere(_ALL_REDUCE, tensor, *stream_reduction(_ALL_REDUCE, op, group, sync_op, use_calc_stream))
 
 
 def reduce(
@@ -82,14 +57,7 @@ def reduce(
     Deviates: other ranks' tensors are left as they are; paddle on gloo overwrites parts of them.
     See: https://www.paddlepaddle.org.cn/documentation/docs/en/api/paddle/distributed/stream/reduce_en.html
     """
-    return reduce_at(
-        _REDUCE,
-        tensor,
-        dst,
-        engine_op(_REDUCE, group, op),
-        group,
-        checked_sync(_REDUCE, group, sync_op, use_calc_stream),
-    )
+    return reduce_at(_REDUCE, tensor, dst, *stream_reduction(_REDUCE, op, group, sync_op, use_calc_stream))
 
 
 def reduce_scatter(
@@ -110,9 +78,29 @@ def reduce_scatter(
         _REDUCE_SCATTER,
         tensor,
         tensor_or_tensor_list,
-        engine_op(_REDUCE_SCATTER, group, op),
-        group,
-        checked_sync(_REDUCE_SCATTER, group, sync_op, use_calc_stream),
+        *stream_reduction(_REDUCE_SCATTER, op, group, sync_op, use_calc_stream),
+    )
+
+
+def _reduce_scatter_base(
+    out_tensor: Tensor,
+    in_tensor: Tensor,
+    op: int = ReduceOp.SUM,
+    group: Group | None = None,
+    sync_op: bool = True,
+    use_calc_stream: bool = False,
+) -> Task | None:
+    """Combine every rank's *in_tensor* by *op* and put this rank's part of it, cut along dimension 0, in *out_tensor*.
+
+    Raises: ValueError for an *op* that is not paddle's, and a wrong size or dtype; RuntimeError for
+    *use_calc_stream* without *sync_op*.
+    See: https://www.paddlepaddle.org.cn/documentation/docs/en/api/paddle/distributed/stream/reduce_scatter_en.html
+    """
+    return reduce_one_tensor(
+        _REDUCE_SCATTER_BASE,
+        out_tensor,
+        in_tensor,
+        *stream_reduction(_REDUCE_SCATTER_BASE, op, group, sync_op, use_calc_stream),
     )
 
 

@@ -2,55 +2,14 @@
 
 from __future__ import annotations
 
-from shim.frontends._paddle.collectives.gather_and_wait import all_gather
-from shim.frontends._paddle.collectives.object_lists import (
-    all_gather_object,
-    broadcast_object_list,
-    scatter_object_list,
-)
-from shim.frontends._paddle.collectives.point_to_point import irecv, isend, recv, send
-from shim.frontends._paddle.collectives.rooted import broadcast, gather, scatter
-from shim.frontends.paddle_2.distributed._all_to_all import alltoall, alltoall_single
-from shim.frontends.paddle_2.distributed._reductions import all_reduce
+from shim.frontends._paddle.world.lifecycle import destroy_process_group, get_backend, get_group, is_initialized
+from shim.frontends.paddle_2.distributed._collectives import *  # noqa: F403  # all that it lists
+from shim.frontends.paddle_2.distributed._collectives import __all__ as _collectives
 from shim.frontends.paddle_2.distributed.communication import group, stream
-from shim.frontends.paddle_2.distributed.communication.batch_isend_irecv import P2POp, batch_isend_irecv
-from shim.frontends.paddle_2.distributed.communication.group import (
-    barrier,
-    destroy_process_group,
-    get_backend,
-    get_group,
-    is_initialized,
-    wait,
-)
-from shim.frontends.paddle_2.distributed.communication.reduce import ReduceOp, reduce
-from shim.frontends.paddle_2.distributed.communication.reduce_scatter import reduce_scatter
 
-__all__ = [
-    "P2POp",
-    "ReduceOp",
-    "all_gather",
-    "all_gather_object",
-    "all_reduce",
-    "alltoall",
-    "alltoall_single",
-    "barrier",
-    "batch_isend_irecv",
-    "broadcast",
-    "broadcast_object_list",
-    "destroy_process_group",
-    "gather",
-    "get_backend",
-    "get_group",
-    "group",
-    "irecv",
-    "is_initialized",
-    "isend",
-    "recv",
-    "reduce",
-    "reduce_scatter",
-    "scatter",
-    "scatter_object_list",
-    "send",
-    "stream",
-    "wait",
-]
+# Imported here, so that the functions take the names that their modules have.
+from shim.frontends.paddle_2.distributed.communication.batch_isend_irecv import batch_isend_irecv as batch_isend_irecv
+from shim.frontends.paddle_2.distributed.communication.reduce import reduce as reduce
+from shim.frontends.paddle_2.distributed.communication.reduce_scatter import reduce_scatter as reduce_scatter
+
+__all__ = [*_collectives, "destroy_process_group", "get_backend", "get_group", "group", "is_initialized", "stream"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shim.frontends._paddle.collectives.gather_and_wait import barrier, wait
+from shim.frontends._paddle.collectives.of_both import barrier, wait
 from shim.frontends._paddle.groups.group_views import Group
 from shim.frontends._paddle.groups.membership import (
     _get_global_group,

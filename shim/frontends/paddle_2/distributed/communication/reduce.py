@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from shim.frontends._paddle.reduce_op import ReduceOp
-from shim.frontends.paddle_2.distributed._reductions import reduce
+from shim.frontends.paddle_2.distributed._collectives import reduce
 
 __all__ = ["ReduceOp", "reduce"]

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from shim.frontends.paddle_2.distributed._reductions import _reduce_scatter_base, reduce_scatter
+from shim.frontends.paddle_2.distributed._collectives import _reduce_scatter_base, reduce_scatter
 
 __all__ = ["_reduce_scatter_base", "reduce_scatter"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from shim.frontends._paddle.reduce_op import ReduceOp
-from shim.frontends.paddle_3.distributed._reductions import reduce
+from shim.frontends.paddle_3.distributed._collectives import reduce
 
 __all__ = ["ReduceOp", "is_avg_reduce_op_supported", "reduce"]
 

@@ -1,1 +1,0 @@
-"""Starting processes with ``spawn``."""

@@ -1,0 +1,126 @@
+"""The collectives of paddle 2: those with the signatures or the reduce ops of this version alone, the input before the output, and all others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from shim.core.engines.base import Tensor
+from shim.frontends._paddle.collectives import *  # noqa: F403  # all that it lists
+from shim.frontends._paddle.collectives import __all__ as _of_both
+from shim.frontends._paddle.collectives.bodies import (
+    exchange,
+    exchange_single,
+    reduce_at,
+    reduce_everywhere,
+    reduce_one_tensor,
+    reduce_parts,
+)
+from shim.frontends._paddle.errors import paddle_function
+from shim.frontends._paddle.groups.group_views import Group
+from shim.frontends._paddle.reduce_op import WITHOUT_AVERAGE, ReduceOp, engine_op
+from shim.frontends._paddle.tasks import Task
+
+__all__ = [
+    *_of_both,
+    "all_reduce",
+    "alltoall",
+    "alltoall_single",
+    "reduce",
+    "reduce_scatter",
+]
+
+_ALL_REDUCE = paddle_function("all_reduce", output="tensor", input="tensor")
+_REDUCE = paddle_function("reduce", output="tensor", input="tensor", root="dst")
+_REDUCE_SCATTER = paddle_function("reduce_scatter", output="tensor", input="tensor_list")
+_REDUCE_SCATTER_BASE = paddle_function("_reduce_scatter_base", output="output", input="input")
+_ALLTOALL = paddle_function("alltoall", output="out_tensor_list", input="in_tensor_list")
+_ALLTOALL_SINGLE = paddle_function(
+    "alltoall_single",
+    output="out_tensor",
+    input="in_tensor",
+    output_splits="out_split_sizes",
+    input_splits="in_split_sizes",
+)
+
+
+def all_reduce(tensor: Tensor, op: int = ReduceOp.SUM, group: Group | None = None, sync_op: bool = True) -> Task | None:
+    """Combine every rank's *tensor* by *op*, in place.
+
+    Raises: ValueError for an *op* that is not paddle's, or that the dtype has not; AVG is for paddle 3.
+    See: https://www.paddlepaddle.org.cn/documentation/docs/en/2.6/api/paddle/distributed/all_reduce_en.html
+    """
+    return reduce_everywhere(_ALL_REDUCE, tensor, engine_op(_ALL_REDUCE, group, op, WITHOUT_AVERAGE), group, sync_op)
+
+
+def reduce(
+    tensor: Tensor, dst: int, op: int = ReduceOp.SUM, group: Group | None = None, sync_op: bool = True
+) -> Task | None:
+    """Combine every rank's *tensor* by *op* into the *tensor* of the world's rank *dst*.
+
+    Raises: ValueError for a *dst* outside the group and an *op* that is not paddle's, or that the dtype has not; AVG is for paddle 3.
+    Deviates: other ranks' tensors are left as they are; paddle on gloo overwrites parts of them.
+    See: https://www.paddlepaddle.org.cn/documentation/docs/en/2.6/api/paddle/distributed/reduce_en.html
+    """
+    return reduce_at(_REDUCE, tensor, dst, engine_op(_REDUCE, group, op, WITHOUT_AVERAGE), group, sync_op)
+
+
+def reduce_scatter(
+    tensor: Tensor,
+    tensor_list: Sequence[Tensor] | Tensor,
+    op: int = ReduceOp.SUM,
+    group: Group | None = None,
+    sync_op: bool = True,
+) -> Task | None:
+    """Combine every rank's *tensor_list*, a tensor for each rank or one to be cut, by *op*; *tensor* gets this rank's part.
+
+    Raises: ValueError for an *op* that is not paddle's; ValueError for a wrong length, size or dtype.
+    See: https://www.paddlepaddle.org.cn/documentation/docs/en/2.6/api/paddle/distributed/reduce_scatter_en.html
+    """
+    return reduce_parts(
+        _REDUCE_SCATTER, tensor, tensor_list, engine_op(_REDUCE_SCATTER, group, op, WITHOUT_AVERAGE), group, sync_op
+    )
+
+
+def _reduce_scatter_base(
+    output: Tensor, input: Tensor, op: int = ReduceOp.SUM, group: Group | None = None, sync_op: bool = True
+) -> Task | None:
+    """Combine every rank's *input* by *op* and put this rank's part of it, cut along dimension 0, in *output*.
+
+    Raises: ValueError for an *op* that is not SUM, MAX, MIN or PROD; ValueError for a wrong size or dtype.
+    See: https://www.paddlepaddle.org.cn/documentation/docs/en/2.6/api/paddle/distributed/reduce_scatter_en.html
+    """
+    return reduce_one_tensor(
+        _REDUCE_SCATTER_BASE, output, input, engine_op(_REDUCE_SCATTER_BASE, group, op, WITHOUT_AVERAGE), group, sync_op
+    )
+
+
+def alltoall(
+    in_tensor_list: list[Tensor] | Tensor,
+    out_tensor_list: list[Tensor] | Tensor,
+    group: Group | None = None,
+    sync_op: bool = True,
+) -> Task | None:
+    """Send tensor *j* of *in_tensor_list* to rank *j*, which finds it in its *out_tensor_list* at this rank.
+
+    An empty *out_tensor_list* is filled; two tensors in place of the lists are cut into equal parts.
+    Raises: RuntimeError when one is missing, empty or of another kind; ValueError for a wrong length, size or dtype.
+    See: https://www.paddlepaddle.org.cn/documentation/docs/en/api/paddle/distributed/alltoall_en.html
+    """
+    return exchange(_ALLTOALL, out_tensor_list, in_tensor_list, group, sync_op)
+
+
+def alltoall_single(
+    in_tensor: Tensor,
+    out_tensor: Tensor,
+    in_split_sizes: Sequence[int] | None = None,
+    out_split_sizes: Sequence[int] | None = None,
+    group: Group | None = None,
+    sync_op: bool = True,
+) -> Task | None:
+    """Cut *in_tensor* along dimension 0 into a part for each rank and put the parts received in *out_tensor*.
+
+    *in_split_sizes* and *out_split_sizes* are the rows of each rank's part; None means equal parts.
+    Raises: ValueError for sizes that do not add up to the rows, or rows that cannot be cut equally.
+    See: https://www.paddlepaddle.org.cn/documentation/docs/en/api/paddle/distributed/alltoall_single_en.html
+    """
+    return exchange_single(_ALLTOALL_SINGLE, out_tensor, in_tensor, out_split_sizes, in_split_sizes, group, sync_op)
