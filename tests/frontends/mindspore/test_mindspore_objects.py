@@ -26,7 +26,7 @@ def dist(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-@pytest.mark.ranks(1, 2, 3)
+@pytest.mark.ranks(1, 3)
 def test_objects_of_every_rank(rank: int, world_size: int) -> None:
     for module in MODULES.values():
         with world():
@@ -77,7 +77,7 @@ def test_in_a_subgroup(rank: int, world_size: int, dist: str) -> None:
             assert gathered == ([thing(0), thing(2)] if rank == 2 else [None, None])
 
 
-@pytest.mark.ranks(2, 3)
+@pytest.mark.ranks(3)
 def test_sent_objects(rank: int, world_size: int, dist: str) -> None:
     module, last = MODULES[dist], world_size - 1
     with world():

@@ -101,7 +101,7 @@ def test_methods_check_their_arguments() -> None:
             call()
 
 
-@pytest.mark.ranks(2, 3)
+@pytest.mark.ranks(3)
 def test_ranks_meet_at_a_store(rank: int, world_size: int) -> None:
     with world():  # another way to meet, so that all know the port
         server = mint.TCPStore("127.0.0.1", 0, is_master=True) if rank == 0 else None

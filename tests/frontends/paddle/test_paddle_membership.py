@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from paddle_world import VERSIONS, check, numbers, world
+from paddle_world import VERSIONS, world
+from rank_numbers import check, numbers
 
 from shim.errors import ShimError, StateError, UnsupportedError
 from shim.frontends.paddle_2.distributed import collective as collective_2

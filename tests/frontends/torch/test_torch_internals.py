@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from torch_world import SIZES, check, numbers, world
+from rank_numbers import check, numbers
+from torch_world import world
 
 import shim.frontends.torch.distributed as dist
 from shim.errors import ArgumentError, CollectiveTimeoutError, StateError, UnsupportedError
@@ -219,7 +220,7 @@ def test_a_group_is_ended_by_its_method(rank: int, end: str) -> None:
     assert not dist.is_initialized()
 
 
-@SIZES
+@pytest.mark.ranks(3)
 def test_a_gloo_group_stands_alone(rank: int, world_size: int, tmp_path: Path) -> None:
     store = dist.FileStore(str(tmp_path / "store"), world_size)
     options = dist.ProcessGroupGloo.Options()

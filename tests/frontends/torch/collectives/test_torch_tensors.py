@@ -256,7 +256,7 @@ def test_float8_moves_but_is_not_reduced(alone: ProcessGroup) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:ComplexHalf support is experimental")
-@pytest.mark.ranks(2, 3)
+@pytest.mark.ranks(3)
 def test_complex32_is_added_and_moved_in_its_parts(rank: int, world_size: int) -> None:
     group = groups.enter_world(ME, "test")
     parts = [(torch.arange(6.0).reshape(3, 2) + 10 * number).half() for number in range(world_size)]

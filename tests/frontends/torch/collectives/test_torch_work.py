@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from torch_world import check, numbers, world
+from rank_numbers import check, numbers
+from torch_world import world
 
 import shim.frontends.torch.distributed as dist
 from shim.errors import MismatchError, ShimError

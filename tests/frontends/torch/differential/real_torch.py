@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 from gradients import weights
-from torch_world import numbers, world
+from rank_numbers import numbers
+from torch_world import world
 
 import shim.frontends.torch.distributed as dist
 from shim.errors import ShimError

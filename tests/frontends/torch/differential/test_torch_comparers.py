@@ -11,11 +11,12 @@ import pytest
 import real_torch
 import torch_beside
 from gradients import assert_gradients
+from rank_numbers import check
 from real_torch import assert_close
 from test_torch_functional_differential import assert_outcome
 from test_torch_groups_differential import assert_same
 from torch_beside import Case, compare
-from torch_world import assert_result, check, world
+from torch_world import assert_result, world
 
 import shim.frontends.torch.distributed as dist
 from shim.errors import ArgumentError

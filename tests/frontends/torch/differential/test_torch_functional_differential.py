@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import pytest
 from gradients import weights
+from rank_numbers import numbers
 from real_torch import Call, Side, assert_close, outcome, sides
-from torch_world import numbers
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # both warn of deprecations, torch also of missing gradients
 

@@ -7,7 +7,8 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from torch_world import numbers, world
+from rank_numbers import numbers
+from torch_world import world
 
 import shim.frontends.torch.distributed as dist
 import shim.frontends.torch.distributed._functional_collectives as functional

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from gradients import assert_gradients, differentiated
-from torch_world import SIZES, world
+from torch_world import world
 
 import shim.frontends.torch.distributed as dist
 import shim.frontends.torch.distributed._functional_collectives as functional
@@ -41,14 +41,14 @@ def subgroup(rank: int) -> Iterator[Any]:
         yield None if rank == 1 else group
 
 
-@SIZES
+@pytest.mark.ranks(3)
 @pytest.mark.parametrize("op", OPS)
 def test_all_reduce(rank: int, world_size: int, op: str) -> None:
     with world():
         assert_gradients(rank, lambda x: [nn.all_reduce(x[0], op_of(op, rank))], [reals(rank, 2, 2)])
 
 
-@SIZES
+@pytest.mark.ranks(3)
 @pytest.mark.parametrize("op", OPS)
 def test_reduce(rank: int, world_size: int, op: str) -> None:
     with world():
@@ -56,7 +56,7 @@ def test_reduce(rank: int, world_size: int, op: str) -> None:
             assert_gradients(rank, lambda x, dst=dst: [nn.reduce(x[0], dst, op_of(op, rank))], [reals(rank, 2)])
 
 
-@SIZES
+@pytest.mark.ranks(3)
 @pytest.mark.parametrize("op", OPS)
 def test_reduce_scatter_of_unequal_parts(rank: int, world_size: int, op: str) -> None:
     import torch
@@ -71,7 +71,7 @@ def test_reduce_scatter_of_unequal_parts(rank: int, world_size: int, op: str) ->
         assert_gradients(rank, function, parts)
 
 
-@SIZES
+@pytest.mark.ranks(3)
 def test_broadcast(rank: int, world_size: int) -> None:
     with world():
         for src in range(world_size):
@@ -81,7 +81,7 @@ def test_broadcast(rank: int, world_size: int) -> None:
             )
 
 
-@SIZES
+@pytest.mark.ranks(3)
 def test_all_gather_gather_and_scatter_of_unequal_parts(rank: int, world_size: int) -> None:
     with world():
         assert_gradients(rank, lambda x: nn.all_gather(x[0]), [reals(rank, rank + 1, 2)])
@@ -118,7 +118,7 @@ def test_the_others_in_a_subgroup(rank: int, world_size: int) -> None:
         check(lambda x: [functional.permute_tensor(x[0], [1, 0], group)], [reals(rank, 2, 2)])
 
 
-@SIZES
+@pytest.mark.ranks(3)
 def test_all_gather_base_stacked_and_concatenated(rank: int, world_size: int) -> None:
     import torch
 
@@ -131,7 +131,7 @@ def test_all_gather_base_stacked_and_concatenated(rank: int, world_size: int) ->
             assert_gradients(rank, function, [reals(rank, 2, 2)])
 
 
-@SIZES
+@pytest.mark.ranks(3)
 def test_all_to_all(rank: int, world_size: int) -> None:
     import torch
 
@@ -151,7 +151,7 @@ def test_all_to_all(rank: int, world_size: int) -> None:
         assert_gradients(rank, lambda x: [functional.all_to_all_single(x[0], None, None, dist.group.WORLD)], equal)
 
 
-@SIZES
+@pytest.mark.ranks(3)
 @pytest.mark.parametrize("op", ["sum", "avg", "product", "min", "max"])
 def test_functional_reductions(rank: int, world_size: int, op: str) -> None:
     with world():
@@ -166,7 +166,7 @@ def test_functional_reductions(rank: int, world_size: int, op: str) -> None:
             )
 
 
-@SIZES
+@pytest.mark.ranks(3)
 def test_functional_gathering_and_lists(rank: int, world_size: int) -> None:
     with world():
         everyone = dist.group.WORLD
@@ -244,7 +244,7 @@ def test_ranks_that_tie_share_the_gradient(rank: int, world_size: int, op: str) 
         assert x.grad.tolist() == expected[rank]
 
 
-@SIZES
+@pytest.mark.ranks(3)
 @pytest.mark.parametrize("op", ["SUM", "AVG", "PRODUCT", "MAX"])
 def test_second_derivatives_of_reductions(rank: int, world_size: int, op: str) -> None:
     import torch
