@@ -22,10 +22,10 @@ def named(case: str) -> Iterator[None]:
         raise AssertionError(f"{case}: {type(error).__name__}: {error}") from error
 
 
-def assert_refused(kind: Kind, words: str | None, wrong: Callable[..., Any], *arguments: Any) -> str:
+def assert_refused(kind: Kind, words: str | None, wrong: Callable[..., Any], *arguments: Any, **keywords: Any) -> str:
     """Assert that *wrong* raises *kind*, which is ours too and whose text has *words*; return that text."""
     with pytest.raises(kind, match=words) as caught:
-        wrong(*arguments)
+        wrong(*arguments, **keywords)
     assert isinstance(caught.value, ShimError)
     return str(caught.value)
 

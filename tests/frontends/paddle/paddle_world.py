@@ -19,7 +19,6 @@ PADDLE_DTYPES = (
     *("bool", "uint8", "int8", "int16", "int32", "int64"),
     *("float16", "bfloat16", "float32", "float64", "complex64", "complex128"),
 )
-FLOAT8_DTYPES = ("float8_e4m3fn", "float8_e5m2")
 
 
 @contextmanager

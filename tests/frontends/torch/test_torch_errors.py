@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from torch_world import assert_usable, world
 from wrong_calls import assert_refused, named
 
@@ -251,8 +252,6 @@ def test_a_message_of_another_size_is_refused(rank: int, world_size: int) -> Non
 
 @pytest.mark.ranks(2)
 def test_a_future_raises_what_ended_its_work(rank: int) -> None:
-    import torch
-
     with world():
         future = dist.all_reduce(torch.ones(2 + rank), async_op=True).get_future()
         with pytest.raises(RuntimeError, match=r"MismatchError: (.|\n)*the ranks disagree"):

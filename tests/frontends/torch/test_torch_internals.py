@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from rank_numbers import check, numbers
 from torch_world import world
 
@@ -142,8 +143,6 @@ def test_ranks_in_either_words(rank: int) -> None:
 
 @pytest.mark.ranks(2)
 def test_a_group_tells_about_itself(rank: int) -> None:
-    import torch
-
     with world():
         group = dist.new_group(timeout=timedelta(seconds=20))
         assert (group.name(), group._get_backend_name(), group.bound_device_id) == ("gloo", "gloo", None)

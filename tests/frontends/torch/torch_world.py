@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+import torch
 from rank_numbers import check, numbers, total
 
 import shim.frontends.torch.distributed as dist
@@ -33,8 +34,6 @@ def world() -> Iterator[None]:
 
 def torch_numbers(rank: int, shape: Any, dtype: str) -> Any:
     """The same numbers as a torch tensor of any of its dtypes, those that numpy does not have included."""
-    import torch
-
     in_numpy = "float32" if dtype.startswith(("bfloat", "float8")) else dtype
     return torch.from_numpy(numbers(rank, shape, in_numpy)).to(getattr(torch, dtype))
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from rank_numbers import check, make, numbers
 from torch_world import KINDS, assert_in_step, world
 from wrong_calls import assert_refused, assert_refused_on_one, named
@@ -59,8 +60,6 @@ def test_complex_numbers_go_with_their_parts(rank: int, world_size: int, real: A
 
 @pytest.mark.ranks(2)
 def test_all_gather_coalesced_in_the_background_returns_a_future(rank: int, world_size: int) -> None:
-    import torch
-
     with world():
         outputs = [[torch.zeros(2), torch.zeros(3)] for _ in range(world_size)]
         with pytest.warns(FutureWarning, match="deprecates torch.distributed.all_gather_coalesced; call"):
@@ -151,8 +150,6 @@ TOGETHER: dict[str, Callable[[list[Any], int], Any]] = {
 @pytest.mark.parametrize("form", TOGETHER)
 def test_lists_of_different_lengths(rank: int, world_size: int, form: str) -> None:
     """Every rank is told, no tensor is written, and none meets a later collective."""
-    import torch  # noqa: F401  # the futures are torch's
-
     with world():
         tensors = [numbers(rank + place, 2) for place in range(3 if rank == 1 else 2)]
         with pytest.raises(RuntimeError, match="coalesced"):
@@ -168,8 +165,6 @@ def test_lists_of_different_lengths(rank: int, world_size: int, form: str) -> No
 @pytest.mark.parametrize("place", [0, 2])
 def test_a_wrong_tensor_in_a_list(rank: int, world_size: int, form: str, place: int) -> None:
     """Its rank refuses it once, and the other ranks' lists are not begun."""
-    import torch  # noqa: F401  # the futures are torch's
-
     with world():
         tensors: list[Any] = [numbers(rank + place, 2) for place in range(3)]
         if rank == 1:
@@ -214,8 +209,6 @@ REDUCED: dict[str, Callable[[list[Any]], Any]] = {
 @pytest.mark.filterwarnings("ignore:torch 2.13 deprecates:FutureWarning")
 @pytest.mark.parametrize("form", REDUCED)
 def test_tensors_of_a_list_that_share_memory_are_reduced_once(rank: int, world_size: int, form: str) -> None:
-    import torch
-
     with world():
         x = torch.arange(8.0) + 10 * rank
         REDUCED[form]([x, x, x[:4], x[2:], x.view(2, 4).t(), x[::2]])
@@ -225,8 +218,6 @@ def test_tensors_of_a_list_that_share_memory_are_reduced_once(rank: int, world_s
 @pytest.mark.ranks(3)
 def test_single_tensors_of_a_block_that_share_memory(rank: int, world_size: int) -> None:
     """As in torch, every call reads what was there before the block, and the last one's output stays."""
-    import torch
-
     with world():
         x = torch.arange(2.0 * world_size) + 10 * rank
         parts = (x[:2], x[2:4])
@@ -242,8 +233,6 @@ def test_single_tensors_of_a_block_that_share_memory(rank: int, world_size: int)
 @pytest.mark.ranks(3)
 @pytest.mark.parametrize("length", [4, 1_000_000])
 def test_a_batch_that_receives_into_what_it_sends(rank: int, world_size: int, length: int) -> None:
-    import torch
-
     with world():
         x = torch.arange(float(length)) + 10 * rank
         after, before = (rank + 1) % world_size, (rank - 1) % world_size

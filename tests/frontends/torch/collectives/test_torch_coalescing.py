@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 from rank_numbers import check, make, numbers, total
 from torch_world import KINDS, assert_in_step, world
+from wrong_calls import assert_refused
 
 import shim.frontends.torch.distributed as dist
-from shim.errors import MismatchError, ShimError, UnsupportedError
+from shim.errors import MismatchError, UnsupportedError
 from shim.frontends.torch.distributed import distributed_c10d as c10d
 
 
@@ -263,9 +264,7 @@ def test_the_work_of_one_call_in_a_block_is_no_work() -> None:
     work = c10d._IllegalWork()
     assert isinstance(work, dist.Work)
     for name in ("wait", "is_success", "exception", "source_rank", "_source_rank", "result", "synchronize"):
-        with pytest.raises(ValueError, match=name) as caught:
-            getattr(work, name)
-        assert isinstance(caught.value, ShimError)
+        assert_refused(ValueError, name, getattr, work, name)
 
 
 def test_a_manager_waits_for_what_is_appended() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 from rank_numbers import check, make, numbers
 from torch_world import KINDS, world
 
@@ -99,8 +100,6 @@ def test_all_to_all_single_with_empty_split_sizes(rank: int, world_size: int) ->
 
 @pytest.mark.ranks(2)
 def test_async_calls_return_work(rank: int, world_size: int) -> None:
-    import torch
-
     with world():
         total = sum(numbers(other, 5) for other in range(world_size))
         tensors = [make("torch", numbers(rank, 5)) for _ in range(3)]

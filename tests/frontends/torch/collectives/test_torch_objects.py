@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import torch
 from torch_world import world
 from wrong_calls import assert_refused, assert_refused_on_one, named
 
@@ -19,8 +20,6 @@ def thing(rank: int) -> dict[str, Any]:
 
 @pytest.mark.ranks(3)
 def test_broadcast_object_list(rank: int, world_size: int) -> None:
-    import torch
-
     with world():
         for src in range(world_size):
             mine = [thing(rank), f"of {rank}", torch.arange(rank)]

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from rank_numbers import check, everyone, make, numbers, total
 from torch_world import KINDS, world
 from wrong_calls import assert_refused, assert_refused_on_one, named
@@ -154,8 +155,6 @@ def test_all_reduce_coalesced(rank: int, world_size: int, kind: str) -> None:
 @pytest.mark.ranks(2)
 @pytest.mark.filterwarnings("ignore:torch 2.13 deprecates:FutureWarning")
 def test_all_reduce_coalesced_in_the_background_returns_a_future(rank: int, world_size: int) -> None:
-    import torch
-
     with world():
         tensors = [torch.from_numpy(numbers(rank, 3)), torch.from_numpy(numbers(rank, 2))]
         future = dist.all_reduce_coalesced(tensors, async_op=True)
@@ -193,8 +192,6 @@ def test_a_factor_that_is_no_number(factor: Any) -> None:
 
 
 def test_factors_are_numbers_and_tensors_of_one() -> None:
-    import torch
-
     factors = (2, 2.0, np.float32(2), np.array([2]), torch.tensor([2.0]))
     assert [dist._make_nccl_premul_sum(factor).factor for factor in factors] == [2.0] * 5
     with pytest.raises(TypeError):

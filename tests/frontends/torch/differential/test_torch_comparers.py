@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import real_torch
+import torch
 import torch_beside
 from gradients import assert_gradients
 from rank_numbers import check
@@ -70,8 +71,6 @@ def test_one_wrong_element_fails(place: int) -> None:
 
 @pytest.mark.ranks(1)
 def test_one_wrong_element_of_a_tensor_in_flight_fails(rank: int) -> None:
-    import torch
-
     with world():
         for expected in (ARRAY, np.array([1.0, 2.5]), np.array([1.0])):
             seen = functional.all_reduce(torch.from_numpy(ARRAY), "sum", dist.group.WORLD)
@@ -100,8 +99,6 @@ def warned() -> list[int]:
 
 @pytest.mark.ranks(1)
 def test_calls_beside_torch_differ_by_one_element(rank: int) -> None:
-    import torch
-
     with world():
         compare([Case("right", differs(lambda: (1, 2)))], torch)
         compare([Case("refused", differs(refuse(ArgumentError), refuse(ValueError)))], torch)
@@ -138,8 +135,6 @@ def test_a_mistake_of_ours_is_no_outcome(rank: int) -> None:
 @pytest.mark.ranks(1)
 @pytest.mark.parametrize("place", range(3))
 def test_one_wrong_element_of_a_gradient_fails(rank: int, place: int) -> None:
-    import torch
-
     class Doubled(torch.autograd.Function):
         @staticmethod
         def forward(ctx: Any, tensor: Any) -> Any:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from gradients import weights
 from rank_numbers import numbers
 from real_torch import Call, Side, assert_close, outcome, sides
@@ -322,8 +323,6 @@ def test_in_a_subgroup(rank: int, world_size: int) -> None:
 @pytest.mark.ranks(2)
 @pytest.mark.differential("torch", calls=6)
 def test_the_tensor_in_flight(rank: int, world_size: int) -> None:
-    import torch
-
     with sides(rank, world_size) as both:
         found = []
         for side in both:

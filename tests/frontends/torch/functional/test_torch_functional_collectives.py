@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from rank_numbers import check, everyone, make, numbers
 from torch_world import KINDS, assert_result, torch_numbers, world
 
@@ -68,8 +69,6 @@ def test_gathering_and_broadcasting(rank: int, world_size: int, kind: str, shape
 @pytest.mark.ranks(3)
 @pytest.mark.parametrize("dimension", [1, 2, -1, -2])
 def test_another_dimension(rank: int, world_size: int, dimension: int) -> None:
-    import torch
-
     with world():
         group = dist.group.WORLD
         shape = (2, 2 * world_size, world_size)
@@ -262,8 +261,6 @@ def test_kinds_of_group(rank: int, world_size: int) -> None:
 @pytest.mark.ranks(2)
 @pytest.mark.parametrize("dtype", ["bfloat16", "complex64"])
 def test_dtypes(rank: int, world_size: int, dtype: str) -> None:
-    import torch
-
     with world():
         group = dist.group.WORLD
         tensor = torch_numbers(rank, (4,), dtype)

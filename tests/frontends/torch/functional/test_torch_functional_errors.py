@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from rank_numbers import make
 from torch_world import assert_usable, world
 from wrong_calls import assert_refused, named
@@ -173,8 +174,6 @@ def one(tensors: int = 1) -> Any:
 
 
 def odd_torch_tensors() -> dict[str, Any]:
-    import torch
-
     return {
         "sparse": torch.eye(2).to_sparse(),
         "mkldnn": torch.ones(2, 2).to_mkldnn(),
@@ -279,8 +278,6 @@ def test_lists_of_different_lengths(rank: int, world_size: int, form: str, kind:
 @pytest.mark.parametrize("place", [0, 2])
 def test_a_wrong_tensor_in_a_list(rank: int, world_size: int, form: str, place: int) -> None:
     """Its rank refuses it once, and the other ranks' lists are not begun."""
-    import torch
-
     with world():
         tensors = [torch.ones(6) for _ in range(3)]
         if rank == 1:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from rank_numbers import check, everyone, make, numbers
 from torch_world import KINDS, REDUCTIONS, assert_usable, torch_numbers, world
 from wrong_calls import assert_refused, named
@@ -193,8 +194,6 @@ def test_tensors_of_mindspore_and_paddle(rank: int, world_size: int) -> None:
 @pytest.mark.ranks(2)
 @pytest.mark.parametrize("dtype", ["bfloat16", "complex64"])
 def test_what_a_mindspore_root_scatters_to_a_rank_that_has_nothing(rank: int, world_size: int, dtype: str) -> None:
-    import torch
-
     if rank == 0:
         import mindspore
     with world():
@@ -224,8 +223,6 @@ def test_a_dtype_that_torch_has_not(rank: int, world_size: int) -> None:
 
 @pytest.mark.ranks(2)
 def test_torch_tensors_into_arrays(rank: int, world_size: int) -> None:
-    import torch
-
     with world():
         tensor = torch.from_numpy(numbers(rank, 2)).requires_grad_()
         both = everyone(2, 2)
@@ -243,8 +240,6 @@ def test_torch_tensors_into_arrays(rank: int, world_size: int) -> None:
 @pytest.mark.ranks(2)
 @pytest.mark.parametrize("dtype", ["bfloat16", "complex64"])
 def test_dtypes(rank: int, world_size: int, dtype: str) -> None:
-    import torch
-
     with world():
         tensor = torch_numbers(rank, (3,), dtype)
         both = [torch_numbers(other, (3,), dtype) for other in range(2)]
