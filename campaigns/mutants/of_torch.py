@@ -145,7 +145,7 @@ MUTANTS = (
         "further-slots-lost",
         "        slots[: len(received)] = received",
         "        slots[:] = received",
-        "collectives/test_torch_objects",
+        "differential/test_torch_differential_exchanges",
     ),
     _in(
         "_objects.py",

@@ -33,7 +33,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "native/platform/digest.hpp",
         "explicit Digest(std::uint64_t key) {",
         "explicit Digest(std::uint64_t key) {\n    key = 1;",
-        ("tests/core/tracing/test_digests.py",),
+        ("tests/core/engines/test_recorded_digests.py",),
     ),
     Mutant(
         "traces/verify/one_key",

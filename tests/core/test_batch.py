@@ -3,28 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 import numpy as np
 import pytest
+from core_world import world
 
-from shim.core import calls, groups
+from shim.core import calls
 from shim.core.callers import Caller
-from shim.core.groups import ProcessGroup
 from shim.core.reduce_ops import ReduceOp
 from shim.core.work import Batch
 from shim.errors import CollectiveTimeoutError, ShimError
 
 ME = Caller("test")
-
-
-@contextmanager
-def world() -> Iterator[ProcessGroup]:
-    try:
-        yield groups.enter_world(ME, "test")
-    finally:
-        groups.close_world()
 
 
 @pytest.mark.ranks(2, 3)

@@ -6,8 +6,9 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from core_world import world
 
-from shim.core import calls, groups
+from shim.core import calls
 from shim.core.callers import Caller
 from shim.core.groups import ProcessGroup
 from shim.core.reduce_ops import ReduceOp
@@ -49,23 +50,19 @@ DIFFERENCES: dict[str, Callable[[ProcessGroup, np.ndarray, np.ndarray, bool], Wo
 @pytest.mark.parametrize("width", [4, 100_000])  # within an arrival line, and far beyond
 @pytest.mark.parametrize("what", DIFFERENCES)
 def test_every_rank_is_told_what_they_differ_in(rank: int, what: str, width: int) -> None:
-    group = groups.enter_world(ME, "test")
-    try:
+    with world() as group:
         output, input = np.zeros((2, width)), np.ones((2, width))
         with pytest.raises(MismatchError, match=rf"the ranks disagree on {what}\b"):
             DIFFERENCES[what](group, output, input, rank == 1).wait()
         assert not output.any()
         calls.all_reduce(ME, group, output, input, SUM, now=True)
         assert (output == 2).all()
-    finally:
-        groups.close_world()
 
 
 @pytest.mark.ranks(2)
 @pytest.mark.parametrize("what", ["fewer elements", "more elements", "another dtype"])
 def test_a_message_that_does_not_fit_is_not_received(rank: int, what: str) -> None:
-    group = groups.enter_world(ME, "test")
-    try:
+    with world() as group:
         if rank == 0:
             sent = {"fewer elements": np.ones(2), "more elements": np.ones(4), "another dtype": np.ones(3, "int64")}
             calls.send(ME, group, sent[what], 1).wait()
@@ -75,8 +72,6 @@ def test_a_message_that_does_not_fit_is_not_received(rank: int, what: str) -> No
                 calls.receive(ME, group, tensor, 0).wait()
             assert not tensor.any()
         calls.barrier(ME, group, now=True)
-    finally:
-        groups.close_world()
 
 
 # Pairs that a fixed hash of 32 bits, by which calls were once told apart, took for one.
@@ -92,21 +87,17 @@ ONCE_TAKEN_FOR_ONE = [
 @pytest.mark.ranks(2)
 @pytest.mark.parametrize("shapes", ONCE_TAKEN_FOR_ONE)
 def test_different_shapes_are_never_taken_for_one(rank: int, shapes: tuple[int | tuple[int, int], ...]) -> None:
-    group = groups.enter_world(ME, "test")
-    try:
+    with world() as group:
         tensor = np.full(shapes[rank], rank + 1, np.float32)
         with pytest.raises(MismatchError, match="the ranks disagree on the shape"):
             calls.all_reduce(ME, group, tensor, tensor, SUM, now=True)
         assert (tensor == rank + 1).all()
-    finally:
-        groups.close_world()
 
 
 @pytest.mark.ranks(3)
 @pytest.mark.parametrize("of_table", [(1, 2), (1,)])
 def test_parts_of_all_ranks_are_not_taken_for_tensors_without_dimensions(rank: int, of_table: tuple[int, ...]) -> None:
-    group = groups.enter_world(ME, "test")
-    try:
+    with world() as group:
         for _ in range(2):  # the first calls of a group are of ranks that have just met
             calls.barrier(ME, group, now=True)
         has_table = rank in of_table
@@ -114,5 +105,3 @@ def test_parts_of_all_ranks_are_not_taken_for_tensors_without_dimensions(rank: i
         input = np.ones((0 if rank == 2 else 1) if has_table else (), np.float32)
         with pytest.raises(MismatchError, match="the ranks disagree on the sizes of the parts"):
             calls.all_gather(ME, group, outputs, input, now=True)
-    finally:
-        groups.close_world()

@@ -7,28 +7,20 @@ import importlib
 import resource
 import time
 import weakref
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
+from core_world import world
 
-from shim.core import calls, groups, objects
+from shim.core import calls, objects
 from shim.core.callers import Caller
 from shim.core.groups import ProcessGroup
 from shim.core.reduce_ops import ReduceOp
 from shim.errors import MismatchError, OutOfMemoryError, TensorError
 
 ME = Caller("test")
-
-
-@contextmanager
-def world() -> Iterator[ProcessGroup]:
-    try:
-        yield groups.enter_world(ME, "test")
-    finally:
-        groups.close_world()
 
 
 def tensor_of(framework: str, count: int, value: float) -> Any:

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 
 import numpy as np
 import pytest
+from core_world import world
 
 from shim.core import calls, groups, objects
 from shim.core.callers import Caller
@@ -19,12 +20,9 @@ ME = Caller("test")
 @contextmanager
 def subgroup() -> Iterator[groups.ProcessGroup]:
     """Give a group of the world's ranks 1 and 2; rank 0 waits until they have left it."""
-    world = groups.enter_world(ME, "test")
-    try:
+    with world() as everyone:
         yield groups.new_group(ME, [1, 2])
-        calls.barrier(ME, world, now=True)
-    finally:
-        groups.close_world()
+        calls.barrier(ME, everyone, now=True)
 
 
 @pytest.mark.ranks(3)

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from core_world import world
 
 from shim.core import calls, groups
 from shim.core.callers import Caller
@@ -29,11 +30,10 @@ def test_a_wrong_argument_outside_the_group_is_told_in_the_callers_words() -> No
     assert not isinstance(caught.value, NotMemberError)
 
 
-@pytest.mark.ranks(2, 3)
+@pytest.mark.ranks(3)
 def test_refusals_in_a_row_are_told_one_by_one(rank: int) -> None:
     """Also to ranks that come late, when the refusing one could be far ahead."""
-    group = groups.enter_world(ME, "test")
-    try:
+    with world() as group:
         for turn in range(5):
             if rank == 0:
                 with pytest.raises(ArgumentError):
@@ -45,8 +45,6 @@ def test_refusals_in_a_row_are_told_one_by_one(rank: int) -> None:
         tensor = np.arange(3.0) + rank
         calls.broadcast(ME, group, tensor, 0, now=True)
         assert tensor.tolist() == [0.0, 1.0, 2.0]
-    finally:
-        groups.close_world()
 
 
 def interrupt_when_it_waits(thread: int) -> None:

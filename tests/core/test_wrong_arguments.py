@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import pytest
+from core_world import world
+from wrong_calls import named
 
-from shim.core import calls, groups
+from shim.core import calls
 from shim.core.callers import Caller
 from shim.core.groups import ProcessGroup
 from shim.core.reduce_ops import ReduceOp
@@ -127,24 +130,19 @@ def assert_refused(group: ProcessGroup, kind: type[ShimError], text: str, call: 
     assert tensor == group.size * (group.size + 1) / 2
 
 
-@pytest.mark.ranks(2, 3)
-@pytest.mark.parametrize("what", WRONG)
-def test_wrong_arguments_are_refused(rank: int, world_size: int, what: str) -> None:
-    kind, text, call = WRONG[what]
-    group = groups.enter_world(ME, "test")
-    try:
-        assert_refused(group, kind, text, lambda: call(group))
-    finally:
-        groups.close_world()
+@pytest.mark.ranks(3)
+def test_wrong_arguments_are_refused(rank: int, world_size: int) -> None:
+    with world() as group:
+        for name, (kind, text, call) in WRONG.items():
+            with named(name):
+                assert_refused(group, kind, text, partial(call, group))
 
 
-@pytest.mark.ranks(2, 3)
-@pytest.mark.parametrize("name", ROOTED)
-def test_a_root_is_a_rank_of_the_group(rank: int, world_size: int, name: str) -> None:
-    group = groups.enter_world(ME, "test")
-    try:
-        for root in (-1, world_size):
-            text = rf"root must be a rank of the group, 0\.\.{world_size - 1}, got {root}"
-            assert_refused(group, RankError, text, lambda root=root: ROOTED[name](group, root))
-    finally:
-        groups.close_world()
+@pytest.mark.ranks(3)
+def test_a_root_is_a_rank_of_the_group(rank: int, world_size: int) -> None:
+    with world() as group:
+        for name, call in ROOTED.items():
+            for root in (-1, world_size):
+                text = rf"root must be a rank of the group, 0\.\.{world_size - 1}, got {root}"
+                with named(name):
+                    assert_refused(group, RankError, text, partial(call, group, root))

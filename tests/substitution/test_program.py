@@ -174,3 +174,55 @@ def test_a_folder_of_installed_packages_on_the_search_path_is_not_the_programs(
     monkeypatch.setenv("PYTHONPATH", ":".join([str(installed), *sys.path]))
     ended = run(tmp_path / "work", "script.py", ranks=1)
     assert ended.stdout == "[0] torch.distributed.distributed_c10d\n", ended.stderr
+
+
+# What the program and each of its processes print is where their torch.distributed comes from.
+STARTS_CHILDREN = """
+import multiprocessing
+import sys
+import torch.distributed as dist
+from beside import broadcast
+
+
+def child(depth):
+    print(depth, dist.all_reduce.__module__, broadcast.__module__, flush=True)
+    if depth:
+        run(depth - 1)
+
+
+def run(depth):
+    process = multiprocessing.get_context(sys.argv[1]).Process(target=child, args=(depth,))
+    process.start()
+    process.join()
+
+
+if __name__ == "__main__":
+    run(1)
+"""
+
+
+@pytest.mark.parametrize(
+    ("program", "method"),
+    [
+        (["program.py"], "spawn"),
+        (["program.py"], "fork"),
+        (["program.py"], "forkserver"),
+        pytest.param(["-m", "program"], "spawn", marks=pytest.mark.nightly),
+    ],
+)
+def test_children_and_theirs_have_the_views_however_they_are_started(
+    tmp_path: Path, program: list[str], method: str
+) -> None:
+    make(tmp_path, program=STARTS_CHILDREN, beside="from torch.distributed import broadcast")
+    done = run_python("-m", "shim.substitution", *program, method, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    lines = [line.split() for line in done.stdout.splitlines()]
+    assert [line[0] for line in lines] == ["1", "0"], done.stderr
+    assert all(name.startswith("shim.frontends.torch.distributed") for line in lines for name in line[1:]), lines
+
+
+def test_without_substitution_nothing_is_replaced(tmp_path: Path) -> None:
+    make(tmp_path, program=STARTS_CHILDREN, beside="from torch.distributed import broadcast")
+    done = run_python("program.py", "fork", cwd=tmp_path)
+    assert "shim" not in done.stdout
+    assert done.stdout.startswith("1 torch.distributed")

@@ -66,6 +66,19 @@ class StandsStill final : public BackgroundWork {
   std::function<bool()> is_to_stand_;
 };
 
+// Carries out the operation and counts its rank in `with` if it has the result, which it has unless ranks came too late,
+// and in `over` in any case.
+void count_result(Rank& me, Operation& operation, std::atomic<int>& with, std::atomic<int>& over) {
+  try {
+    me.progress().run_now(operation);
+    ++with;
+  } catch (const Failure& failure) {
+    CHECK(failure.kind == FailureKind::timeout || failure.kind == FailureKind::peer_lost);
+  }
+  me.group().set_background_work(nullptr);
+  ++over;
+}
+
 // How many ranks have the result, where the last one comes when `wait` says so, and stands still after so many polls,
 // unless that is negative, until another one is gone or all others are done.
 int with_result(Make make, int size, std::size_t count, const std::function<void(Group&)>& wait, int polls = -1) {
@@ -82,14 +95,7 @@ int with_result(Make make, int size, std::size_t count, const std::function<void
           wait(me.group());
           me.group().set_background_work(&still);
         }
-        try {
-          me.progress().run_now(*operation);
-          ++with;
-        } catch (const Failure& failure) {
-          CHECK(failure.kind == FailureKind::timeout || failure.kind == FailureKind::peer_lost);
-        }
-        me.group().set_background_work(nullptr);
-        ++over;
+        count_result(me, *operation, with, over);
       },
       0.001);
   return with;
@@ -210,14 +216,7 @@ SHIM_TEST(a_rank_that_gives_up_while_memory_is_reserved_gets_what_the_others_get
       if (me.rank() == 0) std::this_thread::sleep_for(Milliseconds(5));  // so that the others wait for its arrival
       if (me.rank() == 1) me.group().set_background_work(&gives_up);
       if (me.rank() == 2) me.group().set_background_work(&stands_still);
-      try {
-        me.progress().run_now(*operation);
-        ++with;
-      } catch (const Failure& failure) {
-        CHECK(failure.kind == FailureKind::timeout || failure.kind == FailureKind::peer_lost);
-      }
-      me.group().set_background_work(nullptr);
-      ++over;
+      count_result(me, *operation, with, over);
     });
     CHECK(with == 0 || with == 3);
   }
@@ -241,14 +240,7 @@ SHIM_TEST(a_rank_that_gives_up_in_the_second_of_two_agreements_gets_what_the_oth
         while (me.rank() == 2 && !waits && over == 0) std::this_thread::yield();
       });
       if (me.rank() == 1) me.group().set_background_work(&gives_up);
-      try {
-        me.progress().run_now(operation);
-        ++with;
-      } catch (const Failure& failure) {
-        CHECK(failure.kind == FailureKind::timeout || failure.kind == FailureKind::peer_lost);
-      }
-      me.group().set_background_work(nullptr);
-      ++over;
+      count_result(me, operation, with, over);
     });
     CHECK(waits);
     CHECK(with == 0 || with == 3);

@@ -6,9 +6,10 @@ import counting
 import numpy as np
 import preloaded_programs
 import pytest
+from core_world import world
 
 from shim.conformance.soak.soak import Era, carry_out
-from shim.core import calls, groups
+from shim.core import calls
 from shim.core.callers import Caller
 from shim.launch.pool import RankPool
 
@@ -46,8 +47,7 @@ def test_a_rank_that_was_refused_twice_may_wait_in_another_group() -> None:
 @pytest.mark.ranks(3, 4)
 def test_what_a_rank_still_reads_is_not_overwritten_by_the_next_call(rank: int) -> None:
     """The root has nothing to wait for at the end of a long broadcast, and may begin a short one at once."""
-    group = groups.enter_world(ME, "test")
-    try:
+    with world() as group:
         for turn in range(100):
             long, short = np.full(200_000, float(turn)), np.full(10_000, -float(turn))
             if rank != 0:
@@ -56,5 +56,3 @@ def test_what_a_rank_still_reads_is_not_overwritten_by_the_next_call(rank: int) 
             calls.broadcast(ME, group, short, 0, now=True)
             assert (long == turn).all()
             assert (short == -turn).all()
-    finally:
-        groups.close_world()

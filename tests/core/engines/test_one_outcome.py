@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from core_world import world
 from emulated_hosts import played
 
 from shim.core import calls, groups
@@ -68,8 +69,7 @@ def test_who_comes_after_a_handler_of_signals_raised_has_no_result(rank: int, co
     def interrupt(*_: object) -> None:
         raise _Interrupted
 
-    group = groups.enter_world(ME, "test")
-    try:
+    with world() as group:
         if rank == 0:
             before = signal.signal(signal.SIGALRM, interrupt)
             signal.setitimer(signal.ITIMER_REAL, 0.1)
@@ -80,8 +80,6 @@ def test_who_comes_after_a_handler_of_signals_raised_has_no_result(rank: int, co
             wait_until_gone(group, 0)
             with pytest.raises(PeerLostError, match="rank 0 gave the group up"):
                 sum_up(group, count)
-    finally:
-        groups.close_world()
 
 
 @pytest.mark.ranks(2)
@@ -118,10 +116,7 @@ def test_who_is_interrupted_as_all_have_come_has_the_result(rank: int) -> None:
                 signal.signal(signal.SIGUSR1, signal.SIG_DFL)
             groups.close_world()
         had.append(bool(tensor[0] == 3))
-    group = groups.enter_world(ME, "test")
-    try:
+    with world() as group:
         both = np.empty((2, len(had)), bool)
         calls.all_gather(ME, group, both, np.array(had), now=True)
         assert (both[0] == both[1]).all(), both
-    finally:
-        groups.close_world()

@@ -7,10 +7,10 @@ import re
 import time
 from array import array
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from functools import partial
 
 import pytest
+from core_world import world
 
 from shim.core import calls, groups, objects
 from shim.core.callers import Caller
@@ -19,14 +19,6 @@ from shim.errors import ArgumentError, CollectiveTimeoutError, MismatchError, Ra
 
 ME = Caller("test", ranks="members")
 SOON = 5.0  # seconds; the world's timeout is longer
-
-
-@contextmanager
-def world(timeout: float = 60.0) -> Iterator[ProcessGroup]:
-    try:
-        yield groups.enter_world(ME, "test", timeout=timeout)
-    finally:
-        groups.close_world()
 
 
 def assert_raises_soon(kind: type[ShimError], match: str, function: Callable[[], object]) -> None:
@@ -44,7 +36,7 @@ def assert_all_goes_on(group: ProcessGroup) -> None:
     assert objects.all_gather(ME, made, group.rank) == list(reversed(group.ranks))
 
 
-@pytest.mark.ranks(2, 3, 4)
+@pytest.mark.ranks(3)
 @pytest.mark.parametrize(
     ("ranks", "kind", "text"),
     [
@@ -57,7 +49,7 @@ def assert_all_goes_on(group: ProcessGroup) -> None:
 def test_what_is_refused_on_one_rank_is_told_to_all(
     rank: int, world_size: int, ranks: list[int], kind: type[ShimError], text: str
 ) -> None:
-    with world() as group:
+    with world(ME, timeout=60.0) as group:
         for odd in range(world_size):
             if rank == odd:
                 assert_raises_soon(kind, f"^test: {text}.*rank {rank} of", lambda: groups.new_group(ME, ranks))
@@ -67,10 +59,10 @@ def test_what_is_refused_on_one_rank_is_told_to_all(
             assert_all_goes_on(group)
 
 
-@pytest.mark.ranks(2, 3, 4)
+@pytest.mark.ranks(3)
 @pytest.mark.parametrize("all_but", [[0, 1], [1, 0], [1]])
 def test_ranks_that_differ_about_the_members_are_told(rank: int, world_size: int, all_but: Sequence[int]) -> None:
-    with world() as group:
+    with world(ME, timeout=60.0) as group:
         everyone = list(group.ranks)
         for odd in range(world_size):
             if all_but == everyone:
@@ -81,9 +73,9 @@ def test_ranks_that_differ_about_the_members_are_told(rank: int, world_size: int
             assert_all_goes_on(group)
 
 
-@pytest.mark.ranks(2, 3, 4, 7)
+@pytest.mark.ranks(4)
 def test_ranks_may_each_name_a_group_of_their_own(rank: int, world_size: int) -> None:
-    with world() as group:
+    with world(ME, timeout=60.0) as group:
         low, high = list(range(world_size // 2)), list(range(world_size // 2, world_size))
         for lists in ([low, high], [[other] for other in range(world_size)], [high[::-1], low]):
             mine = next(ranks for ranks in lists if rank in ranks)
@@ -92,9 +84,9 @@ def test_ranks_may_each_name_a_group_of_their_own(rank: int, world_size: int) ->
             assert_all_goes_on(group)
 
 
-@pytest.mark.ranks(2, 3, 4)
+@pytest.mark.ranks(3)
 def test_a_group_here_and_another_collective_there_are_a_mismatch(rank: int, world_size: int) -> None:
-    with world() as group:
+    with world(ME, timeout=60.0) as group:
         for odd in range(world_size):
             for lonely in (rank == odd, rank != odd):
                 call = (lambda: groups.new_group(ME, [0])) if lonely else calls.barrier(ME, group).wait
@@ -105,7 +97,7 @@ def test_a_group_here_and_another_collective_there_are_a_mismatch(rank: int, wor
 @pytest.mark.ranks(3)
 def test_no_call_of_a_users_is_taken_for_a_word_on_the_group(rank: int, world_size: int) -> None:
     """Not even a gathering of as many integers as the ranks' words are, in which a group without rank 1 could be read."""
-    with world() as group:
+    with world(ME, timeout=60.0) as group:
         mine, everyone = array("q", [-5, -1, -1, -1]), array("q", bytes(8 * 4 * world_size))
         gathering = partial(calls.all_gather, ME, group, everyone, mine, now=True)
         making = partial(groups.new_group, ME, [0, 2])
@@ -114,9 +106,9 @@ def test_no_call_of_a_users_is_taken_for_a_word_on_the_group(rank: int, world_si
         assert_all_goes_on(group)
 
 
-@pytest.mark.ranks(2, 3, 4)
+@pytest.mark.ranks(3)
 def test_the_worlds_timeout_holds_while_ranks_agree(rank: int, world_size: int) -> None:
-    with world(timeout=1.0):
+    with world(ME, timeout=1.0):
         begin = time.monotonic()
         if rank == 1:
             time.sleep(1.5)
@@ -129,7 +121,7 @@ def test_the_worlds_timeout_holds_while_ranks_agree(rank: int, world_size: int) 
 
 @pytest.mark.ranks(3)
 def test_the_ranks_of_a_smaller_group_agree_alone(rank: int) -> None:
-    with world():
+    with world(ME, timeout=60.0):
         if rank == 1:
             return
         few = groups.new_group(ME, [2, 0], name="few")
@@ -144,7 +136,7 @@ def test_the_ranks_of_a_smaller_group_agree_alone(rank: int) -> None:
 @pytest.mark.ranks(3)
 def test_ranks_that_have_made_different_numbers_of_groups_agree_on_a_name(rank: int) -> None:
     """The members of a smaller group have numbered one of their own, of which the third knows nothing."""
-    with world() as group:
+    with world(ME, timeout=60.0) as group:
         if rank != 1:
             groups.agree_on_group(ME, None, groups.new_group(ME, [2, 0], name="few"))
         assert_all_goes_on(group)
@@ -152,7 +144,7 @@ def test_ranks_that_have_made_different_numbers_of_groups_agree_on_a_name(rank: 
 
 @pytest.mark.ranks(4)
 def test_smaller_groups_name_theirs_apart(rank: int) -> None:
-    with world() as group:
+    with world(ME, timeout=60.0) as group:
         half = [0, 1] if rank < 2 else [2, 3]
         few = groups.new_group(ME, half, name=f"half_{half[0]}")
         for _ in range(5):
@@ -165,7 +157,7 @@ def test_smaller_groups_name_theirs_apart(rank: int) -> None:
 
 @pytest.mark.ranks(2)
 def test_the_ranks_may_come_from_a_generator(rank: int) -> None:
-    with world():
+    with world(ME, timeout=60.0):
         for name in (None, "named"):
             made = groups.new_group(ME, (1 - place for place in range(2)), name=name)
             assert objects.all_gather(ME, made, rank) == [1, 0]
@@ -178,9 +170,9 @@ class Broken:
         raise ValueError("mine")
 
 
-@pytest.mark.ranks(2, 3)
+@pytest.mark.ranks(3)
 def test_what_the_users_ranks_raise_is_told_to_all(rank: int, world_size: int) -> None:
-    with world() as group:
+    with world(ME, timeout=60.0) as group:
         for odd in range(world_size):
             if rank == odd:
                 with pytest.raises(ValueError, match="mine"):
@@ -193,7 +185,7 @@ def test_what_the_users_ranks_raise_is_told_to_all(rank: int, world_size: int) -
 
 @pytest.mark.ranks(2)
 def test_a_name_is_given_to_one_group_at_a_time() -> None:
-    with world() as group:
+    with world(ME, timeout=60.0) as group:
         first = groups.new_group(ME, [0, 1], name="mine")
         with pytest.raises(StateError, match="a group named 'mine' already exists"):
             groups.new_group(ME, [0, 1], name="mine")
@@ -204,7 +196,7 @@ def test_a_name_is_given_to_one_group_at_a_time() -> None:
 
 @pytest.mark.ranks(1)
 def test_a_forked_child_makes_no_group_of_its_parents_world() -> None:
-    with world():
+    with world(ME, timeout=60.0):
         child = os.fork()
         if child == 0:
             try:
@@ -218,7 +210,7 @@ def test_a_forked_child_makes_no_group_of_its_parents_world() -> None:
 
 @pytest.mark.ranks(1)
 def test_a_lone_rank_agrees_with_itself() -> None:
-    with world() as group:
+    with world(ME, timeout=60.0) as group:
         assert_all_goes_on(group)
 
 
@@ -244,7 +236,7 @@ OF_ONE_HASH = ("8yn0iYCKYHlIj4-BwPqk", "GReLUrM4wMqfg9yzV3KQ")  # all 64 bits of
 def test_members_that_wait_for_each_other_in_vain_are_told(
     rank: int, calls_of_ranks: list[Callable[[], object] | None]
 ) -> None:
-    with world() as group:
+    with world(ME, timeout=60.0) as group:
         call = calls_of_ranks[rank]
         if call is None:
             told = r"rank 0: refused: group 'of .*' cannot be made"
@@ -258,7 +250,7 @@ def test_members_that_wait_for_each_other_in_vain_are_told(
 @pytest.mark.ranks(3)
 def test_a_late_member_is_waited_for(rank: int) -> None:
     """Although the third waits for both of them in the world."""
-    with world() as group:
+    with world(ME, timeout=60.0) as group:
         if rank == 0:
             time.sleep(2.5)
         if rank < 2:

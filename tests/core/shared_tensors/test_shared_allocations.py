@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from allocated_tensors import MANY, is_shared, load, of_every_framework, zeros
+from core_world import world
 from preloaded_programs import run_python
 
 import shim
@@ -230,20 +231,16 @@ def mapped() -> int:
 @pytest.mark.engine("shared_memory")
 @pytest.mark.ranks(2)
 def test_ranges_of_one_file_are_read_over_and_over(rank: int, world_size: int) -> None:
-    group = groups.enter_world(ME, "test")
-    try:
-        with shim.shared_allocations():
-            kept: list[Any] = []
-            for cycle in range(1000):
-                array = np.full(MANY + cycle % 50 * 100, rank + cycle)
-                gathered = np.empty(2 * len(array), array.dtype)
-                calls.all_gather(ME, group, gathered, array).wait()
-                assert gathered[0] == cycle
-                assert gathered[-1] == 1 + cycle
-                kept = [*kept[-5:], array]
-            assert mapped() <= 6  # the group's memory, and few files of either rank
-    finally:
-        groups.close_group(group)
+    with world() as group, shim.shared_allocations():
+        kept: list[Any] = []
+        for cycle in range(1000):
+            array = np.full(MANY + cycle % 50 * 100, rank + cycle)
+            gathered = np.empty(2 * len(array), array.dtype)
+            calls.all_gather(ME, group, gathered, array).wait()
+            assert gathered[0] == cycle
+            assert gathered[-1] == 1 + cycle
+            kept = [*kept[-5:], array]
+        assert mapped() <= 6  # the group's memory, and few files of either rank
 
 
 @pytest.mark.frameworks
@@ -251,23 +248,19 @@ def test_ranges_of_one_file_are_read_over_and_over(rank: int, world_size: int) -
 @pytest.mark.engine("shared_memory")
 def test_a_training_step_reduces_gradients_where_they_are(rank: int, world_size: int) -> None:
     torch = load("torch")
-    group = groups.enter_world(ME, "test")
-    try:
-        with shim.shared_allocations():
-            torch.manual_seed(3)
-            module = torch.nn.Linear(200, 300)
-            optimizer = torch.optim.Adam(module.parameters())
-            for step in range(3):
-                optimizer.zero_grad()
-                (module(torch.full((32, 200), 1.0 + rank)).sum() * (step + 1)).backward()
-                gradient = module.weight.grad
-                assert is_shared(gradient)
-                calls.all_reduce(ME, group, gradient, gradient, ReduceOp.SUM).wait()
-                assert torch.equal(gradient, torch.full((300, 200), 32 * 3.0 * (step + 1)))
-                optimizer.step()
-            assert mapped() > 2
-    finally:
-        groups.close_group(group)
+    with world() as group, shim.shared_allocations():
+        torch.manual_seed(3)
+        module = torch.nn.Linear(200, 300)
+        optimizer = torch.optim.Adam(module.parameters())
+        for step in range(3):
+            optimizer.zero_grad()
+            (module(torch.full((32, 200), 1.0 + rank)).sum() * (step + 1)).backward()
+            gradient = module.weight.grad
+            assert is_shared(gradient)
+            calls.all_reduce(ME, group, gradient, gradient, ReduceOp.SUM).wait()
+            assert torch.equal(gradient, torch.full((300, 200), 32 * 3.0 * (step + 1)))
+            optimizer.step()
+        assert mapped() > 2
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from core_world import world
 
 import shim
 from shim.core import calls, groups
@@ -156,8 +157,7 @@ def test_a_dtype_that_numpy_has_only_with_an_extension_is_told() -> None:
 @pytest.mark.engine("shared_memory")
 def test_nothing_is_left_of_many_tensors(rank: int, world_size: int) -> None:
     gc.collect()  # what other tests' errors keep
-    group = groups.enter_world(ME, "test")
-    try:
+    with world() as group:
         seen = set()
         for cycle in range(300):
             tensor, gathered = shim.empty(10_000, "float32"), shim.empty(20_000, "float32")
@@ -175,28 +175,22 @@ def test_nothing_is_left_of_many_tensors(rank: int, world_size: int) -> None:
         for _ in range(2):  # the second one begins when the other rank has dropped its tensors
             calls.barrier(ME, group).wait()
         assert mappings() == 1
-    finally:
-        groups.close_group(group)
 
 
 @pytest.mark.ranks(2, 3)
 def test_every_group_reads_the_same_tensor(rank: int, world_size: int) -> None:
-    world = groups.enter_world(ME, "test")
-    try:
+    with world() as everyone:
         tensor = shim.empty(20_000, "int64")
-        for group in (world, groups.new_group(ME), world):
+        for group in (everyone, groups.new_group(ME), everyone):
             tensor[:] = np.arange(20_000) * (rank + 1)
             calls.all_reduce(ME, group, tensor, tensor, ReduceOp.SUM).wait()
             assert np.array_equal(tensor, np.arange(20_000) * (world_size * (world_size + 1) // 2))
-    finally:
-        groups.close_group(world)
 
 
 @pytest.mark.ranks(2, 3)
 @pytest.mark.parametrize("root", [0, 1])
 def test_every_rank_gets_its_part_of_another_ranks_tensor(rank: int, world_size: int, root: int) -> None:
-    group = groups.enter_world(ME, "test")
-    try:
+    with world() as group:
         length = 20_000
         everything = [np.arange(length * world_size) + 1_000_000 * other for other in range(world_size)]
         own = slice(length * rank, length * (rank + 1))
@@ -213,15 +207,12 @@ def test_every_rank_gets_its_part_of_another_ranks_tensor(rank: int, world_size:
         calls.gather(ME, group, tensor, part, root).wait()
         parts = [one[length * other : length * (other + 1)] for other, one in enumerate(everything)]
         assert np.array_equal(tensor, np.concatenate(parts) if rank == root else everything[rank])
-    finally:
-        groups.close_group(group)
 
 
 @pytest.mark.ranks(3)
 @pytest.mark.engine("shared_memory")
 def test_what_an_operation_has_lent_is_not_put_out_by_what_it_lends_next(rank: int, world_size: int) -> None:
-    group = groups.enter_world(ME, "test")
-    try:
+    with world() as group:
         old = shim.empty(20_000, "float32")
         kept = []
         for cycle in range(600):  # more than can be lent at a time
@@ -235,16 +226,13 @@ def test_what_an_operation_has_lent_is_not_put_out_by_what_it_lends_next(rank: i
                 expected = cycle + other if rank == (other + 1) % world_size else -cycle - other
                 assert output[0] == output[-1] == expected
         assert mappings() > 2 * len(kept)  # the others' are still read where they are
-    finally:
-        groups.close_group(group)
 
 
 @pytest.mark.engine("shared_memory")
 @pytest.mark.ranks(2, 3)
 def test_messages_go_from_tensor_to_tensor(rank: int, world_size: int) -> None:
     gc.collect()  # what other tests' errors keep
-    group = groups.enter_world(ME, "test")
-    try:
+    with world() as group:
         for cycle in range(300):
             mine, theirs = shim.empty(150_000, "float32"), shim.empty(150_000, "float32")
             mine[:] = rank + cycle
@@ -263,5 +251,3 @@ def test_messages_go_from_tensor_to_tensor(rank: int, world_size: int) -> None:
         for _ in range(2):  # as above
             calls.barrier(ME, group).wait()
         assert mappings() == 1
-    finally:
-        groups.close_group(group)

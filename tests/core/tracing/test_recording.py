@@ -8,6 +8,8 @@ import signal
 import subprocess
 import sys
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -38,6 +40,14 @@ def _record(folder: Path, patch: pytest.MonkeyPatch, digests: str = "0") -> grou
     return groups.enter_world(ME, "test", timeout=20.0)
 
 
+@contextmanager
+def _recorded_world(folder: Path, patch: pytest.MonkeyPatch, digests: str = "0") -> Iterator[groups.ProcessGroup]:
+    try:
+        yield _record(folder, patch, digests)
+    finally:
+        groups.close_world()
+
+
 def _mine(folder: Path, rank: int) -> RankRecording:
     return read_recording(folder).ranks[rank]
 
@@ -50,8 +60,7 @@ def _users_calls(folder: Path, rank: int) -> list[Call]:
 def test_every_collective_is_recorded_with_what_it_was_called_with(
     rank: int, world_size: int, recorded: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    try:
-        world = _record(recorded, monkeypatch)
+    with _recorded_world(recorded, monkeypatch) as world:
         one, every = np.zeros((2, 3), np.float32), np.zeros((2 * world_size, 3), np.float32)
         last = world_size - 1
         calls.broadcast(ME, world, one, last, now=True)
@@ -87,8 +96,6 @@ def test_every_collective_is_recorded_with_what_it_was_called_with(
         calls.barrier(ME, world, now=True)
         calls.barrier(ME, world, now=True)
         assert len({call.shape.source for call in _users_calls(recorded, rank)[-3:]}) == 3
-    finally:
-        groups.close_world()
 
 
 @pytest.mark.ranks(2)
@@ -96,8 +103,7 @@ def test_every_collective_is_recorded_with_what_it_was_called_with(
 def test_messages_are_recorded_with_who_has_sent(
     rank: int, recorded: Path, monkeypatch: pytest.MonkeyPatch, in_background: bool
 ) -> None:
-    try:
-        world = _record(recorded, monkeypatch)
+    with _recorded_world(recorded, monkeypatch) as world:
         pair = groups.new_group(ME, [1, 0])
         tensor = np.full(4, rank + 1, np.int16)
         if rank == 0:
@@ -111,16 +117,13 @@ def test_messages_are_recorded_with_who_has_sent(
         assert call.shape.group.ranks == (1, 0)
         assert call.shape.is_async is in_background
         assert call.state == State.ENDED
-    finally:
-        groups.close_world()
 
 
 @pytest.mark.ranks(2)
 def test_an_asynchronous_call_is_recorded_as_it_goes(
     rank: int, recorded: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    try:
-        world = _record(recorded, monkeypatch, "1")
+    with _recorded_world(recorded, monkeypatch, "1") as world:
         tensor = np.full(3, rank + 1.0)
         work = calls.all_reduce(ME, world, tensor, tensor, ReduceOp.SUM)
         assert _users_calls(recorded, rank)[0].state == State.PREPARED
@@ -142,8 +145,6 @@ def test_an_asynchronous_call_is_recorded_as_it_goes(
         before, seen, _ = _users_calls(recorded, rank)
         assert (seen.state, seen.waited) == (State.ENDED, None)
         assert seen.input_digest == before.output_digest != before.input_digest  # what was written went in again
-    finally:
-        groups.close_world()
 
 
 @pytest.mark.ranks(2)
@@ -152,22 +153,18 @@ def test_works_that_begin_together_are_handed_to_the_engine(
 ) -> None:
     from shim.core.work import Batch
 
-    try:
-        world = _record(recorded, monkeypatch)
+    with _recorded_world(recorded, monkeypatch) as world:
         tensor = np.full(2, rank + 1.0)
         Batch([calls.all_reduce(ME, world, tensor, tensor, ReduceOp.SUM) for _ in range(2)]).wait()
         assert tensor.tolist() == [3.0, 3.0]  # each read the tensor before the other wrote
         assert [call.state for call in _users_calls(recorded, rank)] == [State.ENDED] * 2
-    finally:
-        groups.close_world()
 
 
 @pytest.mark.ranks(2)
 def test_lists_and_one_tensor_of_the_same_elements_have_one_digest(
     rank: int, recorded: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    try:
-        world = _record(recorded, monkeypatch, "1")
+    with _recorded_world(recorded, monkeypatch, "1") as world:
         mine = np.arange(6.0).reshape(2, 3) + 10 * rank
         parts, whole = [np.zeros((2, 3)), np.zeros((2, 3))], np.zeros((4, 3))
         strided = np.zeros((3, 4)).T
@@ -181,14 +178,11 @@ def test_lists_and_one_tensor_of_the_same_elements_have_one_digest(
         assert len({call.input_digest for call in found[:3]}) == 1
         assert found[3].input_digest != found[2].input_digest
         assert found[3].output_digest != found[2].output_digest
-    finally:
-        groups.close_world()
 
 
 @pytest.mark.ranks(2)
 def test_what_shim_agrees_on_by_itself_is_marked(rank: int, recorded: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    try:
-        world = _record(recorded, monkeypatch)
+    with _recorded_world(recorded, monkeypatch) as world:
         groups.new_group(ME)
         assert objects.all_gather(ME, world, {"rank": rank}) == [{"rank": 0}, {"rank": 1}]
         calls.barrier(ME, world, now=True, before="a test")
@@ -199,14 +193,11 @@ def test_what_shim_agrees_on_by_itself_is_marked(rank: int, recorded: Path, monk
         [users] = [call for call in found if not call.shape.is_internal]
         assert users.shape.is_of_objects
         assert users is found[5]
-    finally:
-        groups.close_world()
 
 
 @pytest.mark.ranks(2)
 def test_errors_are_recorded(rank: int, recorded: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    try:
-        world = _record(recorded, monkeypatch)
+    with _recorded_world(recorded, monkeypatch) as world:
         with pytest.raises(MismatchError):
             calls.all_reduce(ME, world, np.zeros(2 + rank), np.zeros(2 + rank), ReduceOp.SUM, now=True)
         with pytest.raises((ArgumentError, TensorError, MismatchError)):
@@ -221,14 +212,11 @@ def test_errors_are_recorded(rank: int, recorded: Path, monkeypatch: pytest.Monk
         if rank == 0:
             assert refused.shape.inputs is not None
             assert refused.shape.inputs.unreadable
-    finally:
-        groups.close_world()
 
 
 @pytest.mark.ranks(2)
 def test_a_wait_that_was_too_short_is_no_end(rank: int, recorded: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    try:
-        world = _record(recorded, monkeypatch)
+    with _recorded_world(recorded, monkeypatch) as world:
         tensor = np.ones(1)
         if rank == 0:
             work = calls.receive(ME, world, tensor, 1)
@@ -241,8 +229,6 @@ def test_a_wait_that_was_too_short_is_no_end(rank: int, recorded: Path, monkeypa
         else:
             calls.barrier(ME, world, now=True)
             calls.send(ME, world, tensor, 0, now=True)
-    finally:
-        groups.close_world()
 
 
 def test_every_row_is_recorded() -> None:

@@ -26,6 +26,19 @@ class Weighted(mindspore.nn.Cell):  # type: ignore[misc]  # mypy does not see Mi
         return (self.primitive(tensor * 2, *self.more) * self.weights).sum()
 
 
+class Accumulating(mindspore.nn.Cell):  # type: ignore[misc]  # mypy does not see MindSpore
+    """The weighted sum of what *primitive* returns for a tensor and an accumulator."""
+
+    def __init__(self, primitive: Any, weights: Array, accumulated: Array) -> None:
+        super().__init__()
+        self.primitive = primitive
+        self.weights = mindspore.Tensor(weights)
+        self.accumulator = mindspore.Parameter(mindspore.Tensor(accumulated), name="accumulator", requires_grad=False)
+
+    def construct(self, tensor: Any) -> Any:
+        return (self.primitive(tensor, self.accumulator) * self.weights).sum()
+
+
 def weights_for(rank: int, output: Array) -> Array:
     """Return weights for a rank's *output* that differ by rank and place."""
     return (numbers(rank, output.shape) % 7 + rank + 1).astype("float32")

@@ -16,31 +16,31 @@ from mindspore.graph.api import _pynative_executor
 import shim.frontends.mindspore.mint.distributed as dist
 
 DTYPES = (
-    "bool",
-    "int8",
-    "int16",
-    "int32",
-    "int64",
-    "uint8",
-    "uint16",
-    "uint32",
-    "uint64",
-    "float16",
-    "bfloat16",
-    "float32",
-    "float64",
-    "complex64",
-    "complex128",
+    *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
+    *("float16", "bfloat16", "float32", "float64", "complex64", "complex128"),
 )
+SOME_DTYPES = ("bfloat16", "complex64")  # which stand for all: the tables run every dtype
+KINDS = ("mindspore", "numpy", "torch")
+REDUCTIONS: dict[str, Any] = {"sum": np.sum, "prod": np.prod, "min": np.min, "max": np.max, "avg": np.mean}
 COMPILED = "compiled"
 MODES = ("PyNative", COMPILED)
-# MindSpore compiles a graph for seconds: these stand for the other dtypes, whose graphs are compiled at night.
-_ALWAYS_COMPILED = ("bool", "int64", "bfloat16", "float32", "complex64")
-COMPILED_DTYPES = [pytest.param(one, marks=[] if one in _ALWAYS_COMPILED else pytest.mark.nightly) for one in DTYPES]
+# MindSpore compiles a graph for seconds: those of the other dtypes are compiled at night.
+COMPILED_DTYPES = [pytest.param(one, marks=[] if one in SOME_DTYPES else pytest.mark.nightly) for one in DTYPES]
 MODES_AND_DTYPES = [
-    *(("PyNative", dtype) for dtype in DTYPES),
+    *(("PyNative", dtype) for dtype in SOME_DTYPES),
     *(pytest.param(COMPILED, *one.values, marks=one.marks) for one in COMPILED_DTYPES),
 ]
+
+
+class Network(mindspore.nn.Cell):  # type: ignore[misc]  # mypy does not see MindSpore
+    """Calls a primitive, in a graph where Cells are compiled."""
+
+    def __init__(self, primitive: Any) -> None:
+        super().__init__()
+        self.primitive = primitive
+
+    def construct(self, *arguments: Any) -> Any:
+        return self.primitive(*arguments)
 
 
 @contextlib.contextmanager
@@ -82,6 +82,10 @@ def numbers(rank: int, shape: Any, dtype: str = "float32") -> np.ndarray[Any, An
     return values.astype("float32" if dtype == "bfloat16" else dtype)
 
 
+def of_all(world_size: int, shape: Any, dtype: str = "float32") -> list[np.ndarray[Any, Any]]:
+    return [numbers(other, shape, dtype) for other in range(world_size)]
+
+
 def make(kind: str, array: np.ndarray[Any, Any], dtype: str | None = None) -> Any:
     """Return a tensor of *kind* with the elements of *array*, which it does not share."""
     if kind == "numpy":
@@ -109,3 +113,10 @@ def check(kind: str, tensor: Any, expected: np.ndarray[Any, Any], dtype: str | N
     found = array_of(tensor)
     assert (found.dtype, found.shape) == (expected.dtype, expected.shape)
     np.testing.assert_array_equal(found, expected)
+
+
+def assert_usable(rank: int, world_size: int) -> None:
+    """What was refused has left the world as it was."""
+    tensor = numbers(rank, 3)
+    dist.all_reduce(tensor)
+    check("numpy", tensor, sum(of_all(world_size, 3)))

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
 import mindspore
 import numpy as np
 import pytest
-from mindspore_world import check, numbers, world
+from mindspore_world import assert_usable, check, numbers, world
+from wrong_calls import assert_refused, assert_refused_on_one, named
 
 import shim.frontends.mindspore.mint.distributed as dist
-from shim.errors import ArgumentError, MismatchError, ShimError, TensorError, UnsupportedError
+from shim.errors import ArgumentError, MismatchError, TensorError, UnsupportedError
 from shim.frontends.mindspore import ops
 
 ONE = np.ones(2, "float32")
@@ -75,40 +77,37 @@ WRONG: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
 
 
 @pytest.mark.ranks(2)
-@pytest.mark.parametrize("what", WRONG)
-def test_wrong_arguments_on_every_rank(rank: int, world_size: int, what: str) -> None:
-    wrong, kind, words = WRONG[what]
+def test_wrong_arguments_on_every_rank(rank: int, world_size: int) -> None:
     with world():
-        with pytest.raises(kind, match=words) as caught:
-            wrong()
-        assert isinstance(caught.value, ShimError)
-        assert str(caught.value).startswith("mindspore.")
-        assert f"rank {rank} of 2" in str(caught.value)
-        assert_usable(rank, world_size)
+        for name, (wrong, kind, words) in WRONG.items():
+            with named(name):
+                told = assert_refused(kind, words, wrong)
+                assert told.startswith("mindspore.")
+                assert f"rank {rank} of 2" in told
+                assert_usable(rank, world_size)
 
 
-def scatter_odd_rows() -> Any:
-    return ops.ReduceScatter()(np.ones((4, 2)))
+# What the other ranks call while one calls what is wrong, which is of the same name above but for the rows of three ranks.
+RIGHT: dict[str, Callable[[], Any]] = {
+    "op unknown": lambda: dist.all_reduce(np.ones(2)),
+    "async of int": lambda: dist.all_reduce(np.ones(2)),
+    "gather into a list": lambda: dist.all_gather_into_tensor(np.ones(6), np.ones(2)),
+    "no list in": lambda: dist.all_to_all([np.ones(2)] * 3, [np.ones(2)] * 3),
+    "scatter odd rows": lambda: ops.ReduceScatter()(np.ones((3, 2))),
+}
 
 
 @pytest.mark.ranks(3)
-@pytest.mark.parametrize("what", ["op unknown", "gather into a list", "no list in", "scatter odd rows", "async of int"])
-def test_wrong_arguments_on_one_rank(rank: int, world_size: int, what: str) -> None:
+def test_wrong_arguments_on_one_rank(rank: int, world_size: int) -> None:
     """The others, who are waiting for it, are told."""
-    wrong, kind, _ = WRONG[what]
-    if what == "scatter odd rows":
-        wrong = scatter_odd_rows
-    right: dict[str, Callable[[], Any]] = {
-        "op unknown": lambda: dist.all_reduce(np.ones(2)),
-        "async of int": lambda: dist.all_reduce(np.ones(2)),
-        "gather into a list": lambda: dist.all_gather_into_tensor(np.ones(6), np.ones(2)),
-        "no list in": lambda: dist.all_to_all([np.ones(2)] * 3, [np.ones(2)] * 3),
-        "scatter odd rows": lambda: ops.ReduceScatter()(np.ones((3, 2))),
-    }
     with world():
-        with pytest.raises(kind if rank == 1 else MismatchError):
-            (wrong if rank == 1 else right[what])()
-        assert_usable(rank, world_size)
+        for name, right in RIGHT.items():
+            wrong, kind, _ = WRONG[name]
+            if name == "scatter odd rows":
+                wrong = functools.partial(ops.ReduceScatter(), np.ones((4, 2)))
+            with named(name):
+                assert_refused_on_one(rank, kind, wrong, right)
+                assert_usable(rank, world_size)
 
 
 @pytest.mark.ranks(2)
@@ -160,12 +159,6 @@ def test_other_frameworks_gradients_are_refused(rank: int, world_size: int) -> N
         with pytest.raises(UnsupportedError, match=r"requires a gradient.*\nPass tensor\.detach"):
             ops.AllGather()(torch.ones(2, requires_grad=True))
         check("torch", ops.AllGather()(torch.ones(2, requires_grad=True).detach()), np.ones(4, "float32"))
-
-
-def assert_usable(rank: int, world_size: int) -> None:
-    tensor = numbers(rank, 3)
-    dist.all_reduce(tensor)
-    check("numpy", tensor, sum(numbers(other, 3) for other in range(world_size)))
 
 
 @pytest.mark.ranks(2)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from mindspore_world import world
+from wrong_calls import assert_refused
 
 import shim.frontends.mindspore.mint.distributed as mint
 import shim.frontends.mindspore.ops.communication as communication
@@ -26,7 +27,7 @@ def dist(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-@pytest.mark.ranks(1, 2, 3)
+@pytest.mark.ranks(1, 3)
 def test_objects_of_every_rank(rank: int, world_size: int) -> None:
     for module in MODULES.values():
         with world():
@@ -77,7 +78,7 @@ def test_in_a_subgroup(rank: int, world_size: int, dist: str) -> None:
             assert gathered == ([thing(0), thing(2)] if rank == 2 else [None, None])
 
 
-@pytest.mark.ranks(2, 3)
+@pytest.mark.ranks(3)
 def test_sent_objects(rank: int, world_size: int, dist: str) -> None:
     module, last = MODULES[dist], world_size - 1
     with world():
@@ -114,9 +115,7 @@ def test_wrong_arguments_on_every_rank(rank: int, world_size: int, dist: str) ->
     ]
     with world():
         for function, arguments, words in cases:
-            with pytest.raises(TypeError, match=words) as caught:
-                function(*arguments)
-            assert isinstance(caught.value, ShimError)
+            assert_refused(TypeError, words, function, *arguments)
         for function in (module.send_object_list, module.recv_object_list):
             with pytest.raises(ValueError, match=r"(dst|src) must be another rank"):
                 function([1], rank)

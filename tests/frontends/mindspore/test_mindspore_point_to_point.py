@@ -7,15 +7,15 @@ from typing import Any
 import mindspore
 import numpy as np
 import pytest
-from mindspore_world import DTYPES, check, make, numbers, world
+from mindspore_world import KINDS, SOME_DTYPES, check, make, numbers, world
+from wrong_calls import assert_refused
 
 import shim.frontends.mindspore.mint.distributed as mint
 import shim.frontends.mindspore.ops.communication as communication
-from shim.errors import ArgumentError, NotMemberError, RankError, ShimError, TensorError, UnsupportedError
+from shim.errors import ArgumentError, NotMemberError, RankError, TensorError, UnsupportedError
 from shim.frontends.mindspore.communication import comm_func
 
 MODULES: dict[str, Any] = {"mint": mint, "ops": communication}
-KINDS = ("mindspore", "numpy", "torch")
 WRONG_TYPE: Any = "0"
 
 
@@ -24,7 +24,7 @@ def dist(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-@pytest.mark.ranks(2, 3)
+@pytest.mark.ranks(3)
 @pytest.mark.parametrize("kind", KINDS)
 def test_send_and_recv_in_a_ring(rank: int, world_size: int, kind: str, dist: str) -> None:
     module, before, after = MODULES[dist], (rank - 1) % world_size, (rank + 1) % world_size
@@ -40,8 +40,8 @@ def test_send_and_recv_in_a_ring(rank: int, world_size: int, kind: str, dist: st
 
 
 @pytest.mark.ranks(2)
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_every_dtype(rank: int, world_size: int, dtype: str) -> None:
+@pytest.mark.parametrize("dtype", SOME_DTYPES)
+def test_dtypes(rank: int, world_size: int, dtype: str) -> None:
     with world():
         received = make("mindspore", np.zeros((2, 3), numbers(0, 1, dtype).dtype), dtype)
         handles = [
@@ -90,7 +90,7 @@ def test_peers_are_ranks_of_the_world(rank: int, world_size: int, dist: str) -> 
                 module.irecv(received, 0, group)
 
 
-@pytest.mark.ranks(2, 3)
+@pytest.mark.ranks(3)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("by_name", [True, False])
 def test_a_batch(rank: int, world_size: int, kind: str, by_name: bool, dist: str) -> None:
@@ -188,9 +188,7 @@ def test_wrong_arguments(rank: int, world_size: int, name: str) -> None:
                 ((tensor, other, "no such group"), RuntimeError, "no group named"),
             ]
             for arguments, kind, words in cases:
-                with pytest.raises(kind, match=words) as caught:
-                    function(*arguments)
-                assert isinstance(caught.value, ShimError)
+                assert_refused(kind, words, function, *arguments)
         mint.barrier()  # nobody was told, and nothing hangs
 
 

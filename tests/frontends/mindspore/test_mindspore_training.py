@@ -99,7 +99,7 @@ class Written(nn.Cell):
         return self.optimizer(self.reducer(self.grad(self.learner, self.optimizer.parameters)(*inputs)))
 
 
-@pytest.mark.ranks(2, 3)
+@pytest.mark.ranks(3)
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("cell", [Written, train_cells.TrainOneStepCell, model.build_train_network])
 def test_training_is_that_of_one_process(cell: Any, mode: str, rank: int, world_size: int, tmp_path: Path) -> None:
@@ -118,7 +118,7 @@ def data(rank: int, world_size: int) -> Any:
     return mindspore.dataset.NumpySlicesDataset(columns, shuffle=False).batch(ROWS // world_size)
 
 
-@pytest.mark.ranks(2, 3)
+@pytest.mark.ranks(3)
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("method", ["train", "fit"])
 def test_a_model_trains_as_one_process(method: str, mode: str, rank: int, world_size: int, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The Paddle frontends' collectives give what paddle documents, on every rank, with numpy's and paddle's tensors."""
+"""What neither the tables nor Paddle beside this ask of the Paddle frontends' collectives, with numpy's and paddle's tensors."""
 
 from __future__ import annotations
 
@@ -7,61 +7,20 @@ from typing import Any
 
 import numpy as np
 import pytest
-from paddle_world import FLOAT8_DTYPES, PADDLE_DTYPES, VERSIONS, check, make, numbers, paddle_numbers, world
-
-KINDS = ("numpy", "paddle")
-REDUCTIONS = {"SUM": np.sum, "PROD": np.prod, "MIN": np.min, "MAX": np.max, "AVG": np.mean}
-
-
-@pytest.mark.ranks(2, 3)
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("op", REDUCTIONS)
-def test_all_reduce(rank: int, world_size: int, kind: str, op: str) -> None:
-    with world() as dist:
-        tensor = make(kind, numbers(rank, (2, 5)))
-        task = dist.all_reduce(tensor, getattr(dist.ReduceOp, op))
-        assert task.is_sync()
-        assert task.is_completed()
-        assert task.wait() is True
-        everything = [numbers(other, (2, 5)) for other in range(world_size)]
-        check(kind, tensor, REDUCTIONS[op](everything, axis=0))
+from paddle_world import KINDS, VERSIONS, world
+from rank_numbers import check, make, numbers
 
 
 @pytest.mark.ranks(3)
-@pytest.mark.parametrize("dtype", PADDLE_DTYPES)
-def test_all_reduce_of_every_dtype(rank: int, world_size: int, dtype: str) -> None:
-    with world() as dist:
-        tensor = paddle_numbers(rank, [4], dtype)
-        dist.all_reduce(tensor)
-        in_numpy = "float32" if dtype == "bfloat16" else dtype
-        total = np.sum([numbers(other, (4,), in_numpy) for other in range(world_size)], axis=0)
-        seen = tensor.astype("float32") if dtype == "bfloat16" else tensor
-        check("paddle", seen, total.astype(in_numpy))
-
-
-@pytest.mark.ranks(2)
-@pytest.mark.parametrize("dtype", [*PADDLE_DTYPES, *FLOAT8_DTYPES])
-def test_all_gather_of_every_dtype(rank: int, world_size: int, dtype: str) -> None:
-    with world() as dist:
-        outputs: list[Any] = []
-        dist.all_gather(outputs, paddle_numbers(rank, [4], dtype))
-        for other, output in enumerate(outputs):
-            expected = paddle_numbers(other, [4], dtype)
-            assert output.dtype == expected.dtype
-            assert np.array_equal(output.view("uint8").numpy(), expected.view("uint8").numpy())
-
-
-@pytest.mark.ranks(2, 3)
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("shape", [(2, 3), (), (0, 2)])
-def test_all_gather_fills_an_empty_list(rank: int, world_size: int, kind: str, shape: tuple) -> None:
+def test_all_gather_of_nothing_fills_an_empty_list(rank: int, world_size: int, kind: str) -> None:
     with world() as dist:
         outputs: list[Any] = []
-        mine = make(kind, numbers(rank, shape))
+        mine = make(kind, numbers(rank, (0, 2)))
         dist.all_gather(outputs, mine)
         assert [type(output) for output in outputs] == [type(mine)] * world_size
         for other, output in enumerate(outputs):
-            check(kind, output, numbers(other, shape))
+            check(kind, output, numbers(other, (0, 2)))
 
 
 @pytest.mark.ranks(2)
@@ -76,18 +35,6 @@ def test_all_gather_fills_tensors_in_place(rank: int, world_size: int, kind: str
         for other, tensor in enumerate(tensors):
             assert outputs[other] is tensor
             check(kind, tensor, numbers(other, (2, 3)))
-
-
-@pytest.mark.ranks(2, 3)
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("form", ["stacked", "concatenated"])
-def test_all_gather_into_one_tensor(rank: int, world_size: int, kind: str, form: str) -> None:
-    with world() as dist:
-        everything = np.stack([numbers(other, (2, 3)) for other in range(world_size)])
-        expected = everything if form == "stacked" else everything.reshape(-1, 3)
-        output = make(kind, np.zeros(expected.shape))
-        dist.all_gather(output, make(kind, numbers(rank, (2, 3))))
-        check(kind, output, expected)
 
 
 @pytest.mark.ranks(2)
@@ -129,10 +76,10 @@ def in_order(version: str, output: Any, source: Any) -> tuple[Any, Any]:
     return (source, output) if version == "2" else (output, source)
 
 
-@pytest.mark.ranks(2, 4)
+@pytest.mark.ranks(3)
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("dtype", ["float32", "int64", "complex64"])
+@pytest.mark.parametrize("dtype", ["float32", "complex64"])
 def test_alltoall_in_place(rank: int, world_size: int, version: str, kind: str, dtype: str) -> None:
     with world(version) as dist:
         inputs = [make(kind, part(rank, other, dtype)) for other in range(world_size)]
@@ -140,19 +87,6 @@ def test_alltoall_in_place(rank: int, world_size: int, version: str, kind: str, 
         assert dist.alltoall(*in_order(version, outputs, inputs)).wait() is True
         for other, output in enumerate(outputs):
             check(kind, output, part(other, rank, dtype))
-
-
-@pytest.mark.ranks(2, 3)
-@pytest.mark.parametrize("version", VERSIONS)
-@pytest.mark.parametrize("kind", KINDS)
-def test_alltoall_fills_an_empty_list(rank: int, world_size: int, version: str, kind: str) -> None:
-    with world(version) as dist:
-        inputs = [numbers(10 * rank + other, (2, 3)) for other in range(world_size)]
-        outputs: list[Any] = []
-        dist.alltoall(*in_order(version, outputs, [make(kind, one) for one in inputs]))
-        assert len(outputs) == world_size
-        for other, output in enumerate(outputs):
-            check(kind, output, numbers(10 * other + rank, (2, 3)))
 
 
 @pytest.mark.ranks(2)
@@ -164,7 +98,7 @@ def test_alltoall_of_two_tensors(rank: int, world_size: int, version: str) -> No
         check("numpy", output, np.stack([numbers(other, (world_size, 2))[rank] for other in range(world_size)]))
 
 
-@pytest.mark.ranks(2, 4)
+@pytest.mark.ranks(3)
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("dtype", ["float32", "bool"])
@@ -179,16 +113,6 @@ def test_alltoall_single_with_split_sizes(rank: int, world_size: int, version: s
         assert task.wait() is True
         check(kind, output, np.concatenate(received))
         check(kind, source, np.concatenate(sent))
-
-
-@pytest.mark.ranks(2, 3)
-@pytest.mark.parametrize("version", VERSIONS)
-def test_alltoall_single_with_equal_parts_and_keywords(rank: int, world_size: int, version: str) -> None:
-    with world(version) as dist:
-        output = np.zeros((2 * world_size, 3))
-        dist.alltoall_single(out_tensor=output, in_tensor=numbers(rank, (2 * world_size, 3)), out_split_sizes=[])
-        sent = [numbers(other, (2 * world_size, 3))[2 * rank : 2 * rank + 2] for other in range(world_size)]
-        check("numpy", output, np.concatenate(sent))
 
 
 @pytest.mark.ranks(2)
@@ -225,17 +149,7 @@ def test_wait_waits_for_what_was_started(rank: int, world_size: int, use_calc_st
         dist.wait(tensors[0])
 
 
-@pytest.mark.ranks(2, 3)
-@pytest.mark.parametrize("kind", KINDS)
-def test_broadcast_from_every_rank(rank: int, world_size: int, kind: str) -> None:
-    with world() as dist:
-        for src in range(world_size):
-            tensor = make(kind, numbers(rank, (3, 2)))
-            assert dist.broadcast(tensor, src).wait() is True
-            check(kind, tensor, numbers(src, (3, 2)))
-
-
-@pytest.mark.ranks(2, 3)
+@pytest.mark.ranks(3)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("sync_op", [True, False])
 def test_gather_and_scatter_with_every_root(rank: int, world_size: int, kind: str, sync_op: bool) -> None:

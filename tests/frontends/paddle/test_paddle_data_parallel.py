@@ -24,7 +24,7 @@ def mean_over_ranks(dist: Any, value: float) -> float:
     return float(tensor[0])
 
 
-@pytest.mark.ranks(2, 3)
+@pytest.mark.ranks(3)
 @pytest.mark.parametrize(
     "buffers", [{}, {"comm_buffer_size": 0.00001, "last_comm_buffer_size": 0}], ids=["one", "many"]
 )
@@ -42,7 +42,7 @@ def test_training_is_that_of_one_process(network: str, buffers: dict[str, float]
         assert_same_state(model, alone)
 
 
-@pytest.mark.ranks(2, 3)
+@pytest.mark.ranks(3)
 def test_gradients_are_the_mean_and_replaced_by_nothing_else(rank: int, world_size: int) -> None:
     from data_parallel_networks import DataParallel, nn, paddle
 
@@ -57,7 +57,7 @@ def test_gradients_are_the_mean_and_replaced_by_nothing_else(rank: int, world_si
         assert layer.bias.grad is None
 
 
-@pytest.mark.ranks(2, 3)
+@pytest.mark.ranks(3)
 def test_no_sync_adds_up_what_the_next_backward_averages(rank: int, world_size: int) -> None:
     from data_parallel_networks import DataParallel, nn, paddle
 
@@ -74,7 +74,7 @@ def test_no_sync_adds_up_what_the_next_backward_averages(rank: int, world_size: 
         np.testing.assert_allclose(layer.weight.grad.numpy(), np.full((2, 1), mean))
 
 
-@pytest.mark.ranks(2, 3)
+@pytest.mark.ranks(3)
 @pytest.mark.parametrize("find", [True, False])
 def test_a_layer_that_some_ranks_use(find: bool, rank: int, world_size: int) -> None:
     from data_parallel_networks import DataParallel, nn, paddle
@@ -245,7 +245,7 @@ DIFFERENT = {
 }
 
 
-@pytest.mark.ranks(2, 3)
+@pytest.mark.ranks(3)
 @pytest.mark.parametrize("case", DIFFERENT)
 def test_networks_that_differ_from_the_start_are_told_on_every_rank(case: str, rank: int, world_size: int) -> None:
     from data_parallel_networks import DataParallel, nn, paddle
@@ -364,7 +364,7 @@ def test_it_is_a_layer_with_the_real_ones_signatures() -> None:
             ], name
 
 
-@pytest.mark.ranks(2, 3)
+@pytest.mark.ranks(3)
 def test_the_batches_of_a_rank_are_its_own(rank: int, world_size: int) -> None:
     import paddle
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from paddle_world import VERSIONS, world
+from wrong_calls import assert_refused
 
 from shim.errors import PeerLostError, ShimError, StateError, UnsupportedError
 
@@ -243,9 +244,7 @@ def test_a_meeting_beside_the_world(rank: int, world_size: int) -> None:
 )
 def test_wrong_meetings(kind: type[Exception], words: str, arguments: Any) -> None:
     dist = VERSIONS["2"]
-    with pytest.raises(kind, match=words) as caught:
-        dist.gloo_init_parallel_env(*arguments)
-    assert isinstance(caught.value, ShimError)
+    assert_refused(kind, words, dist.gloo_init_parallel_env, *arguments)
     with pytest.raises(AssertionError):
         dist.gloo_barrier()
     assert dist.gloo_release() is None

@@ -41,7 +41,7 @@ def test_signatures_are_paddles() -> None:
             ], name
 
 
-@pytest.mark.ranks(2, 3)
+@pytest.mark.ranks(3)
 @pytest.mark.parametrize("network", ["Plain", "Unused"])
 def test_training_is_that_of_one_process(network: str, rank: int, world_size: int) -> None:
     from data_parallel_networks import assert_same_state, batch, made, paddle, part, trained

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from paddle_world import VERSIONS, check, numbers, world
+from paddle_world import VERSIONS, world
+from rank_numbers import check, numbers
 
 import shim.frontends.torch.distributed as torch_dist
 from shim.errors import CollectiveTimeoutError, MismatchError, StateError, UnsupportedError

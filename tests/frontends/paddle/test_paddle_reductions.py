@@ -3,27 +3,20 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
-from paddle_world import PADDLE_DTYPES, VERSIONS, check, make, numbers, paddle_numbers, world
+from paddle_world import KINDS, REDUCTIONS, VERSIONS, world
+from rank_numbers import check, make, numbers
+from wrong_calls import assert_refused
 
-from shim.errors import MismatchError, ShimError
+from shim.errors import MismatchError
 from shim.frontends.paddle_2.distributed import communication as communication_2
 from shim.frontends.paddle_2.distributed.communication.reduce_scatter import _reduce_scatter_base as base_2
 from shim.frontends.paddle_3.distributed import communication as communication_3
 from shim.frontends.paddle_3.distributed.communication.reduce_scatter import _reduce_scatter_base as base_3
 
-KINDS = ("numpy", "paddle")
-REDUCTIONS: dict[str, Callable[..., Any]] = {
-    "SUM": np.sum,
-    "PROD": np.prod,
-    "MIN": np.min,
-    "MAX": np.max,
-    "AVG": np.mean,
-}
 FORMS = ("list", "tuple", "concatenated", "stacked")
 VERSIONS_AND_OPS = [(version, op) for version in VERSIONS for op in REDUCTIONS if (version, op) != ("2", "AVG")]
 
@@ -40,7 +33,7 @@ def in_form(form: str, kind: str, parts: np.ndarray) -> Any:
     return make(kind, parts if form == "stacked" else parts.reshape(-1, *parts.shape[2:]))
 
 
-@pytest.mark.ranks(1, 3, 4)
+@pytest.mark.ranks(1, 3)
 @pytest.mark.parametrize(("version", "op"), VERSIONS_AND_OPS)
 def test_reduce_to_every_root(rank: int, world_size: int, version: str, op: str) -> None:
     with world(version) as dist:
@@ -52,7 +45,7 @@ def test_reduce_to_every_root(rank: int, world_size: int, version: str, op: str)
             check("numpy", tensor, expected if rank == dst else numbers(rank, (2, 5)))
 
 
-@pytest.mark.ranks(2, 7)
+@pytest.mark.ranks(3)
 @pytest.mark.parametrize(("version", "op"), VERSIONS_AND_OPS)
 @pytest.mark.parametrize("form", FORMS)
 def test_reduce_scatter(rank: int, world_size: int, version: str, op: str, form: str) -> None:
@@ -64,19 +57,6 @@ def test_reduce_scatter(rank: int, world_size: int, version: str, op: str, form:
         check(
             "numpy", output, REDUCTIONS[op]([parts_of(other, world_size)[rank] for other in range(world_size)], axis=0)
         )
-
-
-@pytest.mark.ranks(2)
-@pytest.mark.parametrize("dtype", PADDLE_DTYPES)
-def test_reduce_scatter_of_every_dtype(rank: int, world_size: int, dtype: str) -> None:
-    with world() as dist:
-        inputs = [paddle_numbers(rank + 3 * other, [4], dtype) for other in range(world_size)]
-        output = paddle_numbers(20, [4], dtype)
-        dist.reduce_scatter(output, inputs)
-        in_numpy = "float32" if dtype == "bfloat16" else dtype
-        total = np.sum([numbers(other + 3 * rank, (4,), in_numpy) for other in range(world_size)], axis=0)
-        seen = output.astype("float32") if dtype == "bfloat16" else output
-        check("paddle", seen, total.astype(in_numpy))
 
 
 @pytest.mark.ranks(3)
@@ -196,9 +176,7 @@ def test_wrong_ops(rank: int, world_size: int, op: Any) -> None:
             (RuntimeError, lambda: base_3(one, np.ones(2 * world_size), op)),
             (ValueError, lambda: dist.stream.reduce_scatter(one, parts, op)),
         ):
-            with pytest.raises(kind, match="op must be one of") as caught:
-                call()
-            assert isinstance(caught.value, ShimError)
+            assert_refused(kind, "op must be one of", call)
         with pytest.raises(RuntimeError, match=r"PROD \(3\), got 4"):
             base_3(one, np.ones(2 * world_size), dist.ReduceOp.AVG)
         dist.barrier()

@@ -16,8 +16,9 @@ from typing import Any
 import pytest
 import spawned_functions as functions
 from paddle_world import VERSIONS
+from wrong_calls import assert_refused
 
-from shim.errors import ShimError, UnsupportedError
+from shim.errors import UnsupportedError
 
 dist = VERSIONS["3"]
 
@@ -119,10 +120,8 @@ def test_a_thread_may_spawn() -> None:
 )
 def test_the_rank_that_failed_first_is_told(how: str, words: str) -> None:
     context = dist.spawn(functions.fail_on, (1, how), 3, join=False)
-    with pytest.raises(Exception, match=words) as caught:
-        join_all(context)
-    assert isinstance(caught.value, ShimError)
-    assert str(caught.value).startswith("paddle.distributed.spawn: rank 1")
+    told = assert_refused(Exception, words, join_all, context)
+    assert told.startswith("paddle.distributed.spawn: rank 1")
     assert_gone(context)
     assert context.join() is True
 
@@ -191,9 +190,7 @@ def test_nothing_is_left_when_a_rank_cannot_start() -> None:
     ],
 )
 def test_wrong_arguments(kind: type[Exception], words: str, arguments: dict[str, Any]) -> None:
-    with pytest.raises(kind, match=words) as caught:
-        dist.spawn(**{"func": functions.sleep, **arguments})
-    assert isinstance(caught.value, ShimError)
+    assert_refused(kind, words, dist.spawn, **{"func": functions.sleep, **arguments})
     assert multiprocessing.active_children() == []
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from paddle_world import PADDLE_DTYPES
 
 from shim import _native
 from shim.core import calls, groups
@@ -30,23 +31,7 @@ def sum_up(group: ProcessGroup, tensor: Any) -> None:
     calls.all_reduce(ME, group, tensor, tensor, ReduceOp.SUM).wait()
 
 
-@pytest.mark.parametrize(
-    "dtype",
-    [
-        "bool",
-        "uint8",
-        "int8",
-        "int16",
-        "int32",
-        "int64",
-        "float16",
-        "bfloat16",
-        "float32",
-        "float64",
-        "complex64",
-        "complex128",
-    ],
-)
+@pytest.mark.parametrize("dtype", PADDLE_DTYPES)
 def test_dtypes(dtype: str) -> None:
     import paddle
 

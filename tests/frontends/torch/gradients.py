@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+import torch
 
 import shim.frontends.torch.distributed as dist
 
@@ -23,8 +24,6 @@ def weights(rank: int, position: int, shape: Sequence[int]) -> np.ndarray:
 
 def loss_of(rank: int, outputs: Tensors) -> Any:
     """One number, not linear in *outputs*, so that second derivatives are not zero; complex outputs count as pairs."""
-    import torch
-
     total = torch.zeros((), dtype=torch.float64)
     for position, output in enumerate(outputs):
         real = torch.view_as_real(output) if output.is_complex() else output
@@ -34,15 +33,12 @@ def loss_of(rank: int, outputs: Tensors) -> Any:
 
 
 def gradients_of(rank: int, function: Function, inputs: Sequence[np.ndarray], create_graph: bool = False) -> Tensors:
-    import torch
-
     tensors = [torch.from_numpy(array.copy()).requires_grad_() for array in inputs]
     return torch.autograd.grad(loss_of(rank, function(tensors)), tensors, create_graph=create_graph)
 
 
 def differentiated(rank: int, function: Function) -> Function:
     """Return the function from inputs to the gradients of *function*, whose own gradients are second derivatives."""
-    import torch
 
     def first_derivatives(tensors: Tensors) -> Tensors:
         with torch.enable_grad():
@@ -102,8 +98,6 @@ def _total(
     element: int,
     step: complex,
 ) -> float:
-    import torch
-
     arrays = [array.copy() for array in inputs]
     if is_mine:
         arrays[position].reshape(-1)[element] += step

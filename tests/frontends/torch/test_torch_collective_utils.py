@@ -6,7 +6,7 @@ import threading
 from typing import Any
 
 import pytest
-from torch_world import EVERY_SIZE, SIZES, world
+from torch_world import world
 
 import shim.frontends.torch.distributed as dist
 from shim.errors import MismatchError, ShimError
@@ -40,7 +40,7 @@ def fail_with_a_lock() -> None:
     raise LockedError("a reason")
 
 
-@EVERY_SIZE
+@pytest.mark.ranks(1, 3)
 def test_broadcast(rank: int, world_size: int) -> None:
     with world():
         pg = dist.group.WORLD
@@ -81,7 +81,7 @@ def test_a_failure_is_broadcast(rank: int, world_size: int) -> None:
         assert utils.broadcast(rank, pg=pg) == 0
 
 
-@SIZES
+@pytest.mark.ranks(3)
 @pytest.mark.parametrize(
     ("raising", "kind"), [(fail_with_two_arguments, TwoArgumentsError), (fail_with_a_lock, LockedError)]
 )
@@ -114,7 +114,7 @@ def test_alone() -> None:
         utils.broadcast(5, success=False)
 
 
-@EVERY_SIZE
+@pytest.mark.ranks(1, 3)
 def test_all_gather(rank: int, world_size: int) -> None:
     with world():
         pg = dist.group.WORLD

@@ -9,7 +9,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from torch_world import assert_usable, world
+from wrong_calls import assert_refused, named
 
 import shim.frontends.torch.distributed as dist
 from shim.errors import MismatchError, ShimError
@@ -18,13 +20,13 @@ ONE = np.ones(2)
 NAMELESS = type("ReduceOp", (), {"__module__": "torch.distributed"})()
 
 
-def assert_refused(wrong: Callable[[], Any], kind: type[Exception], rank: int, words: str | None = None) -> None:
-    """*wrong* raises *kind*, which is ours too and names the function, on every rank."""
-    with pytest.raises(kind, match=words) as caught:
-        wrong()
-    assert isinstance(caught.value, ShimError)
-    assert str(caught.value).startswith("torch.distributed.")
-    assert f"rank {rank} of" in str(caught.value)
+def assert_told(
+    kind: type[Exception], words: str | None, rank: int, wrong: Callable[..., Any], *arguments: Any
+) -> None:
+    """*wrong* raises *kind*, which is ours too and names the function and the rank."""
+    told = assert_refused(kind, words, wrong, *arguments)
+    assert told.startswith("torch.distributed.")
+    assert f"rank {rank} of" in told
 
 
 WRONG_ARGUMENTS: dict[str, tuple[type[Exception], str, Callable[[int, int], Any]]] = {
@@ -127,14 +129,14 @@ for name in ("MAX", "MIN", "PRODUCT", "BAND", "BOR", "BXOR"):
     )
 
 
-@pytest.mark.ranks(2, 3)
-@pytest.mark.parametrize("name", WRONG_ARGUMENTS)
-def test_wrong_arguments_on_every_rank(rank: int, world_size: int, name: str) -> None:
-    kind, words, wrong = WRONG_ARGUMENTS[name]
+@pytest.mark.ranks(3)
+def test_wrong_arguments_on_every_rank(rank: int, world_size: int) -> None:
     with world():
-        assert_refused(lambda: wrong(rank, world_size), kind, rank, words)
-        dist.barrier()
-        assert_usable(rank, world_size)
+        for name, (kind, words, wrong) in WRONG_ARGUMENTS.items():
+            with named(name):
+                assert_told(kind, words, rank, wrong, rank, world_size)
+                dist.barrier()
+                assert_usable(rank, world_size)
 
 
 # What one rank does, the class of error it gets, and what the others do meanwhile.
@@ -168,15 +170,15 @@ DISAGREEMENTS: dict[str, tuple[type[Exception], Callable[[int], Any], Callable[[
 
 
 @pytest.mark.ranks(3)
-@pytest.mark.parametrize("name", DISAGREEMENTS)
-def test_one_wrong_rank_is_told_to_all(rank: int, world_size: int, name: str) -> None:
-    kind, wrong, right = DISAGREEMENTS[name]
+def test_one_wrong_rank_is_told_to_all(rank: int, world_size: int) -> None:
     with world():
-        if rank == 1:
-            assert_refused(lambda: wrong(world_size), kind, rank)
-        else:
-            assert_refused(lambda: right(world_size), MismatchError, rank)
-        assert_usable(rank, world_size)
+        for name, (kind, wrong, right) in DISAGREEMENTS.items():
+            with named(name):
+                if rank == 1:
+                    assert_told(kind, None, rank, wrong, world_size)
+                else:
+                    assert_told(MismatchError, None, rank, right, world_size)
+                assert_usable(rank, world_size)
 
 
 @pytest.mark.ranks(2)
@@ -184,15 +186,9 @@ def test_the_list_belongs_to_the_root_alone(rank: int, world_size: int) -> None:
     with world():
         tensors = [np.ones(2) for _ in range(world_size)]
         for wrong in (lambda: dist.gather(ONE, tensors), lambda: dist.scatter(np.ones(2), tensors)):
-            if rank == 1:
-                assert_refused(wrong, ValueError, rank, "_list must not be given")
-            else:
-                assert_refused(wrong, MismatchError, rank)
+            assert_told(*((ValueError, "_list must not be given") if rank == 1 else (MismatchError, None)), rank, wrong)
         for wrong in (lambda: dist.gather(ONE), lambda: dist.scatter(np.ones(2))):
-            if rank == 0:
-                assert_refused(wrong, ValueError, rank, "_list must be given")
-            else:
-                assert_refused(wrong, MismatchError, rank)
+            assert_told(*((ValueError, "_list must be given") if rank == 0 else (MismatchError, None)), rank, wrong)
         assert_usable(rank, world_size)
 
 
@@ -256,8 +252,6 @@ def test_a_message_of_another_size_is_refused(rank: int, world_size: int) -> Non
 
 @pytest.mark.ranks(2)
 def test_a_future_raises_what_ended_its_work(rank: int) -> None:
-    import torch
-
     with world():
         future = dist.all_reduce(torch.ones(2 + rank), async_op=True).get_future()
         with pytest.raises(RuntimeError, match=r"MismatchError: (.|\n)*the ranks disagree"):
@@ -269,7 +263,7 @@ def test_dtypes_of_the_roots_list(rank: int, world_size: int) -> None:
     with world():
         wrong = [np.ones(2, "float32") for _ in range(world_size)] if rank == 0 else None
         for call in (lambda: dist.gather(np.ones(2), wrong), lambda: dist.scatter(np.ones(2), wrong)):
-            assert_refused(call, ValueError if rank == 0 else MismatchError, rank)
+            assert_told(ValueError if rank == 0 else MismatchError, None, rank, call)
         assert_usable(rank, world_size)
 
 

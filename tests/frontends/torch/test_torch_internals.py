@@ -10,7 +10,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from torch_world import SIZES, check, numbers, world
+import torch
+from rank_numbers import check, numbers
+from torch_world import world
 
 import shim.frontends.torch.distributed as dist
 from shim.errors import ArgumentError, CollectiveTimeoutError, StateError, UnsupportedError
@@ -141,8 +143,6 @@ def test_ranks_in_either_words(rank: int) -> None:
 
 @pytest.mark.ranks(2)
 def test_a_group_tells_about_itself(rank: int) -> None:
-    import torch
-
     with world():
         group = dist.new_group(timeout=timedelta(seconds=20))
         assert (group.name(), group._get_backend_name(), group.bound_device_id) == ("gloo", "gloo", None)
@@ -219,7 +219,7 @@ def test_a_group_is_ended_by_its_method(rank: int, end: str) -> None:
     assert not dist.is_initialized()
 
 
-@SIZES
+@pytest.mark.ranks(3)
 def test_a_gloo_group_stands_alone(rank: int, world_size: int, tmp_path: Path) -> None:
     store = dist.FileStore(str(tmp_path / "store"), world_size)
     options = dist.ProcessGroupGloo.Options()

@@ -64,7 +64,7 @@ def make_store(kind: str, rank: int, world_size: int, folder: Path) -> Any:
     return makers[kind]()
 
 
-@pytest.mark.ranks(1, 2, 3)
+@pytest.mark.ranks(1, 3)
 @pytest.mark.parametrize(
     "kind",
     [
@@ -119,7 +119,7 @@ def test_nobody_else_comes_to_the_store(tmp_path: Path) -> None:
     assert not dist.is_initialized()
 
 
-@pytest.mark.ranks(1, 2, 3)
+@pytest.mark.ranks(1, 3)
 def test_a_world_has_a_store_however_its_ranks_met(rank: int, world_size: int) -> None:
     seen = []
     for turn in range(2):

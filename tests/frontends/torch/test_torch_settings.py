@@ -7,6 +7,7 @@ import warnings
 
 import numpy as np
 import pytest
+import torch
 from torch_world import world
 
 import shim.frontends.torch.distributed as dist
@@ -95,8 +96,6 @@ def test_one_rank_stops_at_a_breakpoint(rank: int, world_size: int) -> None:
 
 
 def test_a_profiler_shows_the_name_of_communication() -> None:
-    import torch
-
     activities = [torch.profiler.ProfilerActivity.CPU]
     with world(), torch.profiler.profile(activities=activities) as profile, dist.record_comm("my exchange"):
         dist.all_reduce(np.ones(3))
@@ -111,8 +110,6 @@ def test_names_of_groups_are_text() -> None:
 
 
 def test_what_is_asked_about_tensors() -> None:
-    import torch
-
     for tensor in (torch.ones(2), np.ones(2), bytearray(3)):
         c10d._check_single_tensor(tensor, "tensor")
     c10d._check_tensor_list([torch.ones(2), np.ones(2)], "tensors")
@@ -130,8 +127,6 @@ def test_what_is_asked_about_tensors() -> None:
 
 
 def test_objects_in_tensors() -> None:
-    import torch
-
     with world():
         packed, size = c10d._object_to_tensor({"a": [1, 2]}, "cpu", dist.group.WORLD)
         theirs, their_size = torch.distributed.distributed_c10d._object_to_tensor({"a": [1, 2]}, "cpu", None)

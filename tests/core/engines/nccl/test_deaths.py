@@ -12,21 +12,20 @@ from shim.launch.pool import RankPool
 PROMPT = 10.0  # seconds, for a busy machine; who waits for the other rank's part does so for 30, or for ever
 
 
-@pytest.mark.parametrize("leaves_at_once", [False, True])
-def test_survivors_get_their_stream_back_and_are_told(leaves_at_once: bool) -> None:
+@pytest.mark.parametrize(
+    ("how", "arguments"),
+    [
+        pytest.param(dying_rank.lose_a_rank, (False,), id="on the stream"),
+        pytest.param(dying_rank.lose_a_rank, (True,), id="as it leaves"),
+        pytest.param(dying_rank.lose_a_rank_that_shares, (), id="that shares its device"),
+        pytest.param(dying_rank.lose_a_rank_while_connecting, (), id="while they connect"),
+    ],
+)
+def test_survivors_are_told_and_get_their_stream_back(
+    how: Callable[..., tuple[float, str]], arguments: tuple[bool, ...]
+) -> None:
     with RankPool(2) as pool:
-        survivor, _ = pool.run(dying_rank.lose_a_rank, leaves_at_once, deadline=60.0)
-        assert survivor.error is None, survivor.error
-        seconds, told = survivor.value
-        assert seconds < PROMPT
-        assert "rank 1" in told
-        assert "was killed by SIGKILL" in told
-
-
-@pytest.mark.parametrize("how", [dying_rank.lose_a_rank_that_shares, dying_rank.lose_a_rank_while_connecting])
-def test_survivors_that_wait_on_the_host_are_told(how: Callable[[], tuple[float, str]]) -> None:
-    with RankPool(2) as pool:
-        survivor, _ = pool.run(how, deadline=60.0)
+        survivor, _ = pool.run(how, *arguments, deadline=60.0)
         assert survivor.error is None, survivor.error
         seconds, told = survivor.value
         assert seconds < PROMPT

@@ -21,72 +21,12 @@ from shim.core.reduce_ops import ReduceOp
 from shim.errors import MismatchError, TensorError, UnsupportedError
 
 ME = Caller("test", input="tensor", output="result")
-MOVED = ["bool", "int8", "uint8", "int16", "int32", "int64", "uint64", "float16", "float32", "float64", "complex64"]
 SUM = ReduceOp.SUM
-OPS = [SUM, ReduceOp.AVG, ReduceOp.PRODUCT, ReduceOp.MIN, ReduceOp.MAX]
 
 
 def inputs_of(size: int, dtype: str, count: int = 6, seed: int = 0) -> list[Any]:
     random = np.random.default_rng(seed)
     return [random.integers(0, 2 if dtype == "bool" else 5, count).astype(dtype) for _ in range(size)]
-
-
-@pytest.mark.ranks(2, 4)
-@pytest.mark.parametrize("now", [True, False])
-def test_all_collectives(rank: int, world_size: int, now: bool) -> None:
-    with world() as group:
-        root = world_size - 1
-        for dtype in MOVED:
-            inputs = inputs_of(world_size, dtype, 3 * world_size)
-            parts = [list(oracle.cut(one, [3] * world_size)) for one in inputs]
-            mine = FakeTensor(inputs[rank], rank)
-
-            def new(count: int = 3 * world_size, kind: str = dtype) -> FakeTensor:
-                return FakeTensor(np.full(count, 1, kind), rank)
-
-            tensor = FakeTensor(inputs[rank], rank)
-            calls.broadcast(ME, group, tensor, root, now).wait()
-            check(tensor, inputs[root])
-            whole = new(3 * world_size**2)
-            calls.all_gather(ME, group, whole, mine, now=now, whole=True).wait()
-            check(whole, np.concatenate(inputs))
-            listed = [new() for _ in inputs]
-            calls.all_gather(ME, group, listed, mine, now=now).wait()
-            for one, expected in zip(listed, inputs, strict=True):
-                check(one, expected)
-            gathered = new(3 * world_size**2)
-            calls.gather(ME, group, gathered if rank == root else None, mine, root, now=now).wait()
-            check(gathered, np.concatenate(inputs) if rank == root else np.full(3 * world_size**2, 1, dtype))
-            part = new(3)
-            calls.scatter(ME, group, part, mine if rank == root else None, root, now=now).wait()
-            check(part, parts[root][rank])
-            exchanged = new()
-            calls.all_to_all(ME, group, exchanged, mine, now=now).wait()
-            check(exchanged, np.concatenate([one[rank] for one in parts]))
-
-
-@pytest.mark.ranks(2, 4)
-@pytest.mark.parametrize("now", [True, False])
-@pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "int64", "float16", "float32", "float64"])
-def test_all_reductions(rank: int, world_size: int, now: bool, dtype: str) -> None:
-    with world() as group:
-        for op in OPS:
-            if op is ReduceOp.AVG and np.dtype(dtype).kind != "f":
-                continue
-            inputs = inputs_of(world_size, dtype, 3 * world_size, seed=len(op.name))
-            factors = None
-            expected = oracle.reduce_elements(inputs, op.name, factors)
-            mine, result, part = (FakeTensor(one, rank) for one in (inputs[rank], inputs[0], inputs[0][:3]))
-            calls.all_reduce(ME, group, result, mine, op, now=now).wait()
-            check(result, expected)
-            calls.all_reduce(ME, group, mine, mine, op, now=now).wait()
-            check(mine, expected)
-            mine, result = FakeTensor(inputs[rank], rank), FakeTensor(inputs[0], rank)
-            calls.reduce(ME, group, result if rank == 1 else None, mine, op, 1, now=now).wait()
-            check(result, expected if rank == 1 else inputs[0])
-            check(mine, inputs[rank])
-            calls.reduce_scatter(ME, group, part, mine, op, now=now, whole=True).wait()
-            check(part, expected[3 * rank : 3 * rank + 3])
 
 
 @pytest.mark.ranks(2, 3)

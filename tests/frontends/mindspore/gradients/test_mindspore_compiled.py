@@ -11,7 +11,7 @@ from typing import Any
 import mindspore
 import numpy as np
 import pytest
-from mindspore_world import COMPILED, COMPILED_DTYPES, check, in_mode, make, numbers, world
+from mindspore_world import COMPILED, COMPILED_DTYPES, check, in_mode, make, numbers, of_all, world
 
 import shim.frontends.mindspore.mint.distributed as dist
 from shim.errors import ArgumentError, MismatchError, UnsupportedError
@@ -102,10 +102,6 @@ class Barrier(mindspore.nn.Cell):  # type: ignore[misc]  # mypy does not see Min
     def construct(self, tensor: Any) -> Any:
         dist.barrier()
         return tensor + 1
-
-
-def of_all(world_size: int, shape: Any, dtype: str = "float32") -> list[np.ndarray[Any, Any]]:
-    return [numbers(other, shape, dtype) for other in range(world_size)]
 
 
 @pytest.mark.ranks(2)

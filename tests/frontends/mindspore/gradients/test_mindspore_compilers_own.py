@@ -8,25 +8,12 @@ from typing import Any
 import mindspore
 import numpy as np
 import pytest
-from mindspore_slopes import Array, check_slope
+from mindspore_slopes import Accumulating, Array, check_slope
 from mindspore_world import MODES, check, in_mode, make, numbers, world
 
 import shim.frontends.mindspore.mint.distributed as dist
 from shim.frontends.mindspore import ops
 from shim.frontends.mindspore.ops.operations import comm_ops
-
-
-class Accumulating(mindspore.nn.Cell):  # type: ignore[misc]  # mypy does not see MindSpore
-    """The weighted sum of what *primitive* returns for a tensor and an accumulator."""
-
-    def __init__(self, primitive: Any, weights: Array, accumulated: Array) -> None:
-        super().__init__()
-        self.primitive = primitive
-        self.weights = mindspore.Tensor(weights)
-        self.accumulator = mindspore.Parameter(mindspore.Tensor(accumulated), name="accumulator", requires_grad=False)
-
-    def construct(self, tensor: Any) -> Any:
-        return (self.primitive(tensor, self.accumulator) * self.weights).sum()
 
 
 class Weighted(mindspore.nn.Cell):  # type: ignore[misc]  # mypy does not see MindSpore
@@ -67,7 +54,7 @@ def test_groups_of_hosts(rank: int, world_size: int) -> None:
             comm_ops._HostReduceScatter("mean", [0, 1])
 
 
-@pytest.mark.ranks(2, 3)
+@pytest.mark.ranks(3)
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("mean", [None, True])
 def test_the_mirror_operator(rank: int, world_size: int, mode: str, mean: bool | None, tmp_path: Path) -> None:

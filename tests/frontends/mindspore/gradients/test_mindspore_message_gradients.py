@@ -41,7 +41,7 @@ class Receiving(mindspore.nn.Cell):  # type: ignore[misc]  # mypy does not see M
         return (received * received * tensor).sum()
 
 
-@pytest.mark.ranks(2, 3)
+@pytest.mark.ranks(3)
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("size", [6, 300_000])
 def test_gradients_travel_back(rank: int, world_size: int, mode: str, size: int, tmp_path: Path) -> None:

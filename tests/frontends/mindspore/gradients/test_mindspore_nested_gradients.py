@@ -109,7 +109,7 @@ def check_inside_another(primitive: Any, model: Model, inputs: list[Array], rank
     np.testing.assert_allclose(gradients[0].asnumpy(), slope(model, inputs, rank), rtol=2e-4, atol=2e-4)
 
 
-@pytest.mark.ranks(2, 3)
+@pytest.mark.ranks(3)
 @pytest.mark.parametrize("name", CASES)
 def test_a_collective_inside_another_gradient(rank: int, world_size: int, name: str) -> None:
     make_it, model = CASES[name]

@@ -9,21 +9,12 @@ from typing import Any
 import mindspore
 import numpy as np
 import pytest
-from mindspore_world import MODES, MODES_AND_DTYPES, array_of, check, in_mode, make, numbers, world
+from mindspore_world import MODES, MODES_AND_DTYPES, Network, array_of, check, in_mode, make, numbers, world
 
 import shim.frontends.mindspore.mint.distributed as dist
 from shim.errors import ArgumentError, MismatchError, RankError, ShimError, UnsupportedError
 from shim.frontends.mindspore import ops
 from shim.frontends.mindspore.ops.operations import comm_ops
-
-
-class Network(mindspore.nn.Cell):  # type: ignore[misc]  # mypy does not see MindSpore
-    def __init__(self, primitive: Any) -> None:
-        super().__init__()
-        self.primitive = primitive
-
-    def construct(self, *arguments: Any) -> Any:
-        return self.primitive(*arguments)
 
 
 def dtype_of(kind: str) -> Any:
@@ -34,7 +25,7 @@ def dtype_of(kind: str) -> Any:
     return np.float32 if kind == "numpy" else mindspore.float32
 
 
-@pytest.mark.ranks(2, 3)
+@pytest.mark.ranks(3)
 @pytest.mark.parametrize("kind", ["mindspore", "numpy", "torch"])
 def test_send_and_receive(rank: int, world_size: int, kind: str) -> None:
     with world():
@@ -78,7 +69,7 @@ def test_ranks_are_those_of_the_group(rank: int, world_size: int) -> None:
             check("mindspore", ops.Receive(0, 0, [3], mindspore.float32, group)(), numbers(5, 3))
 
 
-@pytest.mark.ranks(2, 3)
+@pytest.mark.ranks(3)
 @pytest.mark.parametrize("mode", MODES)
 def test_batch_isend_irecv(rank: int, world_size: int, mode: str, tmp_path: Path) -> None:
     """Around the ring, both ways at once, tensors of different shapes and dtypes."""
@@ -132,7 +123,7 @@ def test_a_batch_has_no_gradient(rank: int, world_size: int, mode: str, tmp_path
         mindspore.grad(Exchange())(make("mindspore", numbers(rank, 3)))
 
 
-@pytest.mark.ranks(2, 3)
+@pytest.mark.ranks(3)
 @pytest.mark.parametrize("mode", MODES)
 def test_barrier(rank: int, world_size: int, mode: str, tmp_path: Path) -> None:
     """Nobody is past it before the last one has come, which the last one tells through a file."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,59 +10,30 @@ import mindspore
 import numpy as np
 import pytest
 from mindspore_slopes import Array, Weighted, check_slope
-from mindspore_world import COMPILED, MODES, MODES_AND_DTYPES, check, in_mode, make, numbers, world
+from mindspore_world import (
+    COMPILED,
+    MODES,
+    MODES_AND_DTYPES,
+    REDUCTIONS,
+    Network,
+    check,
+    in_mode,
+    make,
+    numbers,
+    of_all,
+    world,
+)
 
 import shim.frontends.mindspore.mint.distributed as dist
 from shim.errors import ArgumentError, MismatchError, RankError, UnsupportedError
 from shim.frontends.mindspore import ops
 
-KINDS = ("mindspore", "numpy", "torch")
-REDUCTIONS: dict[str, Any] = {"sum": np.sum, "prod": np.prod, "min": np.min, "max": np.max, "avg": np.mean}
 NOTHING = np.zeros(1)
-
-
-def of_all(world_size: int, shape: Any, dtype: str = "float32") -> list[Array]:
-    return [numbers(other, shape, dtype) for other in range(world_size)]
 
 
 def scrambled(world_size: int, shape: Any) -> list[Array]:
     """Return inputs of which no rank has all the maxima."""
     return [(numbers(3 * other, shape) * 7) % 11 + other / 4 for other in range(world_size)]
-
-
-def rows_of(whole: Array, world_size: int) -> list[Array]:
-    return np.split(whole, world_size)
-
-
-@pytest.mark.ranks(1, 2, 3, 7)
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("op", REDUCTIONS)
-def test_all_reduce(rank: int, world_size: int, kind: str, op: str) -> None:
-    with world():
-        tensor = make(kind, numbers(rank, (2, 3)))
-        expected = REDUCTIONS[op](of_all(world_size, (2, 3)), axis=0).astype("float32")
-        check(kind, ops.AllReduce(op)(tensor), expected)
-        check(kind, tensor, numbers(rank, (2, 3)))
-
-
-@pytest.mark.ranks(2, 3)
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("op", REDUCTIONS)
-def test_reduce(rank: int, world_size: int, kind: str, op: str) -> None:
-    with world():
-        for root in range(world_size):
-            expected = REDUCTIONS[op](of_all(world_size, (2, 3)), axis=0).astype("float32")
-            result = ops.Reduce(root, op)(make(kind, numbers(rank, (2, 3))))
-            check(kind, result, expected if rank == root else np.zeros(1, "float32"))
-
-
-@pytest.mark.ranks(1, 3, 4)
-@pytest.mark.parametrize("kind", KINDS)
-def test_collective_scatter(rank: int, world_size: int, kind: str) -> None:
-    with world():
-        for root in range(world_size):
-            result = ops.CollectiveScatter(root)(make(kind, numbers(rank, (2 * world_size, 3))))
-            check(kind, result, numbers(root, (2 * world_size, 3))[2 * rank : 2 * rank + 2])
 
 
 @pytest.mark.ranks(2)
@@ -74,15 +46,6 @@ def test_every_dtype(rank: int, world_size: int, dtype: str, mode: str, tmp_path
         reduced = Network(ops.Reduce(1))(tensor)
         check("mindspore", reduced, total if rank == 1 else np.zeros(1, total.dtype), dtype)
         check("mindspore", Network(ops.CollectiveScatter())(tensor), numbers(0, (2, 3), dtype)[rank : rank + 1], dtype)
-
-
-class Network(mindspore.nn.Cell):  # type: ignore[misc]  # mypy does not see MindSpore
-    def __init__(self, primitive: Any) -> None:
-        super().__init__()
-        self.primitive = primitive
-
-    def construct(self, tensor: Any) -> Any:
-        return self.primitive(tensor)
 
 
 @pytest.mark.ranks(2)
@@ -108,55 +71,29 @@ def test_ranks_are_those_of_the_group(rank: int, world_size: int) -> None:
         check("mindspore", ops.CollectiveScatter(1, group)(tensor), numbers(members[1], (2, 3))[place : place + 1])
 
 
-@pytest.mark.ranks(2, 3)
+# What the reducing primitives give to each of the ranks, from the reduced tensor.
+REDUCING: dict[str, tuple[Callable[[str], Any], Callable[[Array, int], list[Array]]]] = {
+    "AllReduce": (ops.AllReduce, lambda whole, size: [whole] * size),
+    "Reduce": (
+        lambda op: ops.Reduce(1, op),
+        lambda whole, size: [whole if one == 1 else NOTHING for one in range(size)],
+    ),
+    "ReduceScatter": (ops.ReduceScatter, lambda whole, size: np.split(whole, size)),
+}
+
+
+@pytest.mark.ranks(3)
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("op", REDUCTIONS)
-def test_the_gradient_of_all_reduce(rank: int, world_size: int, mode: str, op: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", REDUCING)
+def test_the_gradient_of_a_reduction(rank: int, world_size: int, mode: str, op: str, name: str, tmp_path: Path) -> None:
+    primitive, given_to = REDUCING[name]
+
     def model(inputs: Any) -> Any:
-        return [REDUCTIONS[op](inputs, axis=0)] * world_size
+        return given_to(REDUCTIONS[op](inputs, axis=0), world_size)
 
     with world(), in_mode(mode, tmp_path):
-        check_slope(ops.AllReduce(op), model, scrambled(world_size, (2, 3)), rank)
-
-
-@pytest.mark.ranks(2, 3)
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("op", REDUCTIONS)
-def test_the_gradient_of_reduce(rank: int, world_size: int, mode: str, op: str, tmp_path: Path) -> None:
-    def model(inputs: Any) -> Any:
-        return [REDUCTIONS[op](inputs, axis=0) if other == 1 else NOTHING for other in range(world_size)]
-
-    with world(), in_mode(mode, tmp_path):
-        check_slope(ops.Reduce(1, op), model, scrambled(world_size, (2, 3)), rank)
-
-
-@pytest.mark.ranks(2, 3)
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("op", REDUCTIONS)
-def test_the_gradient_of_reduce_scatter(rank: int, world_size: int, mode: str, op: str, tmp_path: Path) -> None:
-    def model(inputs: Any) -> Any:
-        return rows_of(REDUCTIONS[op](inputs, axis=0), world_size)
-
-    with world(), in_mode(mode, tmp_path):
-        check_slope(ops.ReduceScatter(op), model, scrambled(world_size, (2 * world_size, 2)), rank)
-
-
-@pytest.mark.ranks(2, 3)
-@pytest.mark.parametrize("mode", MODES)
-def test_the_gradient_of_collective_scatter(rank: int, world_size: int, mode: str, tmp_path: Path) -> None:
-    with world(), in_mode(mode, tmp_path):
-        inputs = scrambled(world_size, (2 * world_size, 2))
-        check_slope(ops.CollectiveScatter(1), lambda given: rows_of(given[1], world_size), inputs, rank)
-
-
-@pytest.mark.ranks(2, 3)
-@pytest.mark.parametrize("mode", MODES)
-def test_the_gradient_of_collective_gather(rank: int, world_size: int, mode: str, tmp_path: Path) -> None:
-    def model(inputs: Any) -> Any:
-        return [np.concatenate(inputs) if other == 1 else NOTHING for other in range(world_size)]
-
-    with world(), in_mode(mode, tmp_path):
-        check_slope(ops.CollectiveGather(1), model, scrambled(world_size, (2, 2)), rank)
+        check_slope(primitive(op), model, scrambled(world_size, (2 * world_size, 2)), rank)
 
 
 class BroadcastOfTwo(mindspore.nn.Cell):  # type: ignore[misc]  # mypy does not see MindSpore
@@ -169,12 +106,25 @@ class BroadcastOfTwo(mindspore.nn.Cell):  # type: ignore[misc]  # mypy does not 
         return first * second
 
 
-@pytest.mark.ranks(2, 3)
+# From all ranks' inputs to what each of the ranks has.
+MOVING: dict[str, tuple[Callable[[], Any], Callable[[Any, int], list[Array]]]] = {
+    "CollectiveScatter": (lambda: ops.CollectiveScatter(1), lambda given, size: np.split(given[1], size)),
+    "CollectiveGather": (
+        lambda: ops.CollectiveGather(1),
+        lambda given, size: [np.concatenate(given) if other == 1 else NOTHING for other in range(size)],
+    ),
+    "Broadcast": (lambda: BroadcastOfTwo(1), lambda given, size: [given[1] ** 3] * size),
+}
+
+
+@pytest.mark.ranks(3)
 @pytest.mark.parametrize("mode", MODES)
-def test_the_gradient_of_broadcast(rank: int, world_size: int, mode: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", MOVING)
+def test_the_gradient_of_a_move(rank: int, world_size: int, mode: str, name: str, tmp_path: Path) -> None:
+    primitive, model = MOVING[name]
     with world(), in_mode(mode, tmp_path):
-        inputs = scrambled(world_size, (2, 3))
-        check_slope(BroadcastOfTwo(1), lambda given: [given[1] ** 3] * world_size, inputs, rank)
+        inputs = scrambled(world_size, (2 * world_size, 2))
+        check_slope(primitive(), lambda given: model(given, world_size), inputs, rank)
 
 
 @pytest.mark.ranks(3)

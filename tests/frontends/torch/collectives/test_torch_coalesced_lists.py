@@ -7,16 +7,17 @@ from typing import Any
 
 import numpy as np
 import pytest
-from torch_world import EVERY_SIZE, SIZES, assert_in_step, check, make, numbers, world
+import torch
+from rank_numbers import check, make, numbers
+from torch_world import KINDS, assert_in_step, world
+from wrong_calls import assert_refused, assert_refused_on_one, named
 
 import shim.frontends.torch.distributed as dist
-from shim.errors import MismatchError, ShimError, TensorError
+from shim.errors import MismatchError, TensorError
 from shim.frontends.torch.distributed import distributed_c10d as c10d
 
-KINDS = ("numpy", "torch")
 
-
-@EVERY_SIZE
+@pytest.mark.ranks(1, 3)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.filterwarnings("ignore:torch 2.13 deprecates:FutureWarning")
 def test_all_gather_coalesced(rank: int, world_size: int, kind: str) -> None:
@@ -30,7 +31,7 @@ def test_all_gather_coalesced(rank: int, world_size: int, kind: str) -> None:
                 check(kind, tensor, numbers(other + place, shape))
 
 
-@pytest.mark.ranks(2, 3)
+@pytest.mark.ranks(3)
 @pytest.mark.parametrize(("real", "complex_"), [(np.float32, np.complex64), (np.float64, np.complex128)])
 @pytest.mark.filterwarnings("ignore:torch 2.13 deprecates:FutureWarning")
 def test_complex_numbers_go_with_their_parts(rank: int, world_size: int, real: Any, complex_: Any) -> None:
@@ -59,8 +60,6 @@ def test_complex_numbers_go_with_their_parts(rank: int, world_size: int, real: A
 
 @pytest.mark.ranks(2)
 def test_all_gather_coalesced_in_the_background_returns_a_future(rank: int, world_size: int) -> None:
-    import torch
-
     with world():
         outputs = [[torch.zeros(2), torch.zeros(3)] for _ in range(world_size)]
         with pytest.warns(FutureWarning, match="deprecates torch.distributed.all_gather_coalesced; call"):
@@ -94,21 +93,21 @@ MISTAKES: dict[str, tuple[type[Exception], str, Any]] = {
 }
 
 
-@SIZES
-@pytest.mark.parametrize("name", MISTAKES)
+def gathered(n: int) -> Any:
+    return [[np.ones(2)] for _ in range(n)], [np.ones(2)]
+
+
+@pytest.mark.ranks(3)
 @pytest.mark.filterwarnings("ignore:torch 2.13 deprecates:FutureWarning")
-def test_wrong_arguments_of_all_gather_coalesced(rank: int, world_size: int, name: str) -> None:
-    kind, words, wrong = MISTAKES[name]
+def test_wrong_arguments_of_all_gather_coalesced(rank: int, world_size: int) -> None:
     with world():
-        with pytest.raises(kind, match=words) as caught:
-            dist.all_gather_coalesced(*wrong(world_size))
-        assert isinstance(caught.value, ShimError)
-        dist.barrier()
-        with pytest.raises(kind if rank == 1 else MismatchError):
-            dist.all_gather_coalesced(
-                *(wrong(world_size) if rank == 1 else ([[np.ones(2)] for _ in range(world_size)], [np.ones(2)]))
-            )
-        dist.barrier()
+        for name, (kind, words, wrong) in MISTAKES.items():
+            with named(name):
+                assert_refused(kind, words, dist.all_gather_coalesced, *wrong(world_size))
+                dist.barrier()
+                given = (wrong if rank == 1 else gathered)(world_size)
+                assert_refused_on_one(rank, kind, dist.all_gather_coalesced, dist.all_gather_coalesced, *given)
+                dist.barrier()
 
 
 def in_front(options: Any) -> Any:
@@ -146,13 +145,11 @@ TOGETHER: dict[str, Callable[[list[Any], int], Any]] = {
 }
 
 
-@SIZES
+@pytest.mark.ranks(3)
 @pytest.mark.filterwarnings("ignore:torch 2.13 deprecates:FutureWarning")
 @pytest.mark.parametrize("form", TOGETHER)
 def test_lists_of_different_lengths(rank: int, world_size: int, form: str) -> None:
     """Every rank is told, no tensor is written, and none meets a later collective."""
-    import torch  # noqa: F401  # the futures are torch's
-
     with world():
         tensors = [numbers(rank + place, 2) for place in range(3 if rank == 1 else 2)]
         with pytest.raises(RuntimeError, match="coalesced"):
@@ -162,14 +159,12 @@ def test_lists_of_different_lengths(rank: int, world_size: int, form: str) -> No
         assert_in_step(rank, world_size)
 
 
-@SIZES
+@pytest.mark.ranks(3)
 @pytest.mark.filterwarnings("ignore:torch 2.13 deprecates:FutureWarning")
 @pytest.mark.parametrize("form", TOGETHER)
 @pytest.mark.parametrize("place", [0, 2])
 def test_a_wrong_tensor_in_a_list(rank: int, world_size: int, form: str, place: int) -> None:
     """Its rank refuses it once, and the other ranks' lists are not begun."""
-    import torch  # noqa: F401  # the futures are torch's
-
     with world():
         tensors: list[Any] = [numbers(rank + place, 2) for place in range(3)]
         if rank == 1:
@@ -210,23 +205,19 @@ REDUCED: dict[str, Callable[[list[Any]], Any]] = {
 }
 
 
-@pytest.mark.ranks(2, 3)
+@pytest.mark.ranks(3)
 @pytest.mark.filterwarnings("ignore:torch 2.13 deprecates:FutureWarning")
 @pytest.mark.parametrize("form", REDUCED)
 def test_tensors_of_a_list_that_share_memory_are_reduced_once(rank: int, world_size: int, form: str) -> None:
-    import torch
-
     with world():
         x = torch.arange(8.0) + 10 * rank
         REDUCED[form]([x, x, x[:4], x[2:], x.view(2, 4).t(), x[::2]])
         assert x.tolist() == [world_size * place + 10 * sum(range(world_size)) for place in range(8)]
 
 
-@pytest.mark.ranks(2, 3)
+@pytest.mark.ranks(3)
 def test_single_tensors_of_a_block_that_share_memory(rank: int, world_size: int) -> None:
     """As in torch, every call reads what was there before the block, and the last one's output stays."""
-    import torch
-
     with world():
         x = torch.arange(2.0 * world_size) + 10 * rank
         parts = (x[:2], x[2:4])
@@ -239,11 +230,9 @@ def test_single_tensors_of_a_block_that_share_memory(rank: int, world_size: int)
         assert x.tolist() == wanted.tolist()
 
 
-@pytest.mark.ranks(2, 3)
+@pytest.mark.ranks(3)
 @pytest.mark.parametrize("length", [4, 1_000_000])
 def test_a_batch_that_receives_into_what_it_sends(rank: int, world_size: int, length: int) -> None:
-    import torch
-
     with world():
         x = torch.arange(float(length)) + 10 * rank
         after, before = (rank + 1) % world_size, (rank - 1) % world_size

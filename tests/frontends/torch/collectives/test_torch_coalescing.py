@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from torch_world import EVERY_SIZE, SIZES, assert_in_step, check, make, numbers, total, world
+from rank_numbers import check, make, numbers, total
+from torch_world import KINDS, assert_in_step, world
+from wrong_calls import assert_refused
 
 import shim.frontends.torch.distributed as dist
-from shim.errors import MismatchError, ShimError, UnsupportedError
+from shim.errors import MismatchError, UnsupportedError
 from shim.frontends.torch.distributed import distributed_c10d as c10d
-
-KINDS = ("numpy", "torch")
 
 
 def in_a_block(*calls: Callable[[], Any], async_ops: bool = False) -> None:
@@ -24,7 +24,7 @@ def in_a_block(*calls: Callable[[], Any], async_ops: bool = False) -> None:
             call()
 
 
-@EVERY_SIZE
+@pytest.mark.ranks(1, 3)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("async_ops", [False, True])
 def test_all_reduces_in_a_block(rank: int, world_size: int, kind: str, async_ops: bool) -> None:
@@ -41,7 +41,7 @@ def test_all_reduces_in_a_block(rank: int, world_size: int, kind: str, async_ops
             check(kind, tensor, total(world_size, 3 + place, place))
 
 
-@SIZES
+@pytest.mark.ranks(3)
 def test_a_block_is_of_the_thread_that_enters_it(rank: int, world_size: int) -> None:
     with world():
         made: list[Any] = []
@@ -160,7 +160,7 @@ def test_a_block_in_a_block_of_the_same_group(rank: int, world_size: int) -> Non
         check("numpy", tensor, total(world_size, 3))
 
 
-@SIZES
+@pytest.mark.ranks(3)
 @pytest.mark.parametrize("place", [0, 1, 3])
 def test_an_error_in_a_block(rank: int, world_size: int, place: int) -> None:
     """What one rank refuses is told to all once, and no call of the block is begun."""
@@ -178,7 +178,7 @@ def test_an_error_in_a_block(rank: int, world_size: int, place: int) -> None:
         check("numpy", tensor, total(world_size, 3))
 
 
-@SIZES
+@pytest.mark.ranks(3)
 @pytest.mark.parametrize("wrong", [{"tensor": "x"}, {"op": "x"}])
 def test_a_refused_call_that_a_block_goes_on_after(rank: int, world_size: int, wrong: dict[str, Any]) -> None:
     """Its others do not begin, as those of the other ranks do not, and the ranks stay in step."""
@@ -201,7 +201,7 @@ def test_a_refused_call_that_a_block_goes_on_after(rank: int, world_size: int, w
         assert_in_step(rank, world_size)
 
 
-@SIZES
+@pytest.mark.ranks(3)
 @pytest.mark.parametrize("async_ops", [False, True])
 def test_blocks_of_different_lengths(rank: int, world_size: int, async_ops: bool) -> None:
     with world():
@@ -215,7 +215,7 @@ def test_blocks_of_different_lengths(rank: int, world_size: int, async_ops: bool
         manager.wait()
 
 
-@SIZES
+@pytest.mark.ranks(3)
 def test_no_call_of_a_users_meets_the_end_of_a_block(rank: int, world_size: int) -> None:
     """Not even one that moves what the ranks could compare the numbers of their calls with."""
     with world():
@@ -232,7 +232,7 @@ def test_no_call_of_a_users_meets_the_end_of_a_block(rank: int, world_size: int)
         assert_in_step(rank, world_size)
 
 
-@SIZES
+@pytest.mark.ranks(3)
 @pytest.mark.parametrize("async_ops", [False, True])
 def test_a_block_that_is_entered_again_begins_anew(rank: int, world_size: int, async_ops: bool) -> None:
     with world():
@@ -264,9 +264,7 @@ def test_the_work_of_one_call_in_a_block_is_no_work() -> None:
     work = c10d._IllegalWork()
     assert isinstance(work, dist.Work)
     for name in ("wait", "is_success", "exception", "source_rank", "_source_rank", "result", "synchronize"):
-        with pytest.raises(ValueError, match=name) as caught:
-            getattr(work, name)
-        assert isinstance(caught.value, ShimError)
+        assert_refused(ValueError, name, getattr, work, name)
 
 
 def test_a_manager_waits_for_what_is_appended() -> None:

@@ -6,40 +6,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from torch_world import EVERY_SIZE, SIZES, TORCH_DTYPES, check, make, numbers, torch_numbers, world
+import torch
+from rank_numbers import check, everyone, make, numbers, total
+from torch_world import KINDS, world
+from wrong_calls import assert_refused, assert_refused_on_one, named
 
 import shim.frontends.torch.distributed as dist
-from shim.errors import MismatchError, ShimError
-
-KINDS = ("numpy", "torch")
-REDUCTIONS = {"SUM": np.sum, "PRODUCT": np.prod, "MIN": np.min, "MAX": np.max, "AVG": np.mean}
-
-
-@SIZES
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("op", REDUCTIONS)
-def test_reduce_to_every_rank(rank: int, world_size: int, kind: str, op: str) -> None:
-    """The other ranks' tensors are left as they are."""
-    with world():
-        expected = REDUCTIONS[op]([numbers(other, (2, 5)) for other in range(world_size)], axis=0)
-        for dst in range(world_size):
-            tensor = make(kind, numbers(rank, (2, 5)))
-            assert dist.reduce(tensor, dst, getattr(dist.ReduceOp, op)) is None
-            check(kind, tensor, expected if rank == dst else numbers(rank, (2, 5)))
-
-
-@pytest.mark.ranks(3)
-@pytest.mark.parametrize("dtype", TORCH_DTYPES)
-def test_reduce_of_every_dtype(rank: int, world_size: int, dtype: str) -> None:
-    import torch
-
-    with world():
-        tensor = torch_numbers(rank, (4,), dtype)
-        dist.reduce(tensor, group_dst=1)
-        in_numpy = "float32" if dtype == "bfloat16" else dtype
-        total = np.sum([numbers(other, (4,), in_numpy) for other in range(world_size)], axis=0)
-        expected = torch.from_numpy(total).to(tensor.dtype) if rank == 1 else torch_numbers(rank, (4,), dtype)
-        assert torch.equal(tensor, expected)
+from shim.errors import MismatchError
 
 
 @pytest.mark.ranks(3)
@@ -58,21 +31,7 @@ def test_reduce_in_a_subgroup(rank: int, world_size: int) -> None:
             check("numpy", tensor, numbers(0, 3) + numbers(2, 3) if rank == 0 else numbers(rank, 3))
 
 
-@EVERY_SIZE
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("op", REDUCTIONS)
-def test_reduce_scatter(rank: int, world_size: int, kind: str, op: str) -> None:
-    with world():
-        output = make(kind, np.zeros((2, 3)))
-        inputs = [make(kind, numbers(rank + 4 * place, (2, 3))) for place in range(world_size)]
-        assert dist.reduce_scatter(output, inputs, getattr(dist.ReduceOp, op)) is None
-        expected = REDUCTIONS[op]([numbers(other + 4 * rank, (2, 3)) for other in range(world_size)], axis=0)
-        check(kind, output, expected)
-        for place, tensor in enumerate(inputs):
-            check(kind, tensor, numbers(rank + 4 * place, (2, 3)))
-
-
-@pytest.mark.ranks(3, 7)
+@pytest.mark.ranks(3)
 def test_reduce_scatter_with_a_size_for_each_rank(rank: int, world_size: int) -> None:
     with world():
         output = np.zeros((rank, 2))
@@ -91,91 +50,55 @@ def test_reduce_scatter_into_an_own_input(rank: int, world_size: int, kind: str)
 
 
 ONE = np.ones(2)
+
+
+def reduced(n: int) -> Any:
+    return dist.reduce(np.ones(2), 0)
+
+
+def scattered(n: int) -> Any:
+    return dist.reduce_scatter(np.ones(2), [ONE] * n)
+
+
+def summed(n: int) -> Any:
+    return dist.all_reduce_coalesced([np.ones(2)])
+
+
+MAX = dist.ReduceOp.MAX
+# The class of error, words of its text, the wrong call, and the one that the other ranks make meanwhile.
 MISTAKES: dict[str, tuple[type[Exception], str, Any, Any]] = {
-    "no destination": (ValueError, "dst", lambda n: dist.reduce(np.ones(2)), lambda n: dist.reduce(np.ones(2), 0)),
-    "two destinations": (
-        ValueError,
-        "group_dst",
-        lambda n: dist.reduce(np.ones(2), 0, group_dst=0),
-        lambda n: dist.reduce(np.ones(2), 0),
-    ),
-    "destination outside": (
-        ValueError,
-        "9",
-        lambda n: dist.reduce(np.ones(2), 9),
-        lambda n: dist.reduce(np.ones(2), 0),
-    ),
-    "destination is text": (
-        TypeError,
-        "dst",
-        lambda n: dist.reduce(np.ones(2), "0"),
-        lambda n: dist.reduce(np.ones(2), 0),
-    ),
-    "op of reduce": (
-        TypeError,
-        "op",
-        lambda n: dist.reduce(np.ones(2), 0, "sum"),
-        lambda n: dist.reduce(np.ones(2), 0),
-    ),
-    "complex": (
-        ValueError,
-        "op",
-        lambda n: dist.reduce(np.ones(2, complex), 0, dist.ReduceOp.MAX),
-        lambda n: dist.reduce(np.ones(2, complex), 0),
-    ),
-    "list to reduce": (TypeError, "tensor", lambda n: dist.reduce([ONE], 0), lambda n: dist.reduce(np.ones(2), 0)),
-    "tuple": (
-        TypeError,
-        "input_list",
-        lambda n: dist.reduce_scatter(np.ones(2), (ONE,) * n),
-        lambda n: dist.reduce_scatter(np.ones(2), [ONE] * n),
-    ),
-    "too short": (
-        ValueError,
-        "input_list",
-        lambda n: dist.reduce_scatter(np.ones(2), [ONE] * (n - 1)),
-        lambda n: dist.reduce_scatter(np.ones(2), [ONE] * n),
-    ),
-    "list for the output": (
-        TypeError,
-        "output",
-        lambda n: dist.reduce_scatter([np.ones(2)], [ONE] * n),
-        lambda n: dist.reduce_scatter(np.ones(2), [ONE] * n),
-    ),
-    "size": (
-        ValueError,
-        "output",
-        lambda n: dist.reduce_scatter(np.ones(3), [ONE] * n),
-        lambda n: dist.reduce_scatter(np.ones(2), [ONE] * n),
-    ),
-    "dtype": (
-        ValueError,
-        "output",
-        lambda n: dist.reduce_scatter(np.ones(2, int), [ONE] * n),
-        lambda n: dist.reduce_scatter(np.ones(2), [ONE] * n),
-    ),
-    "op": (
-        TypeError,
-        "op",
-        lambda n: dist.reduce_scatter(np.ones(2), [ONE] * n, 0),
-        lambda n: dist.reduce_scatter(np.ones(2), [ONE] * n),
-    ),
+    "no destination": (ValueError, "dst", lambda n: dist.reduce(np.ones(2)), reduced),
+    "two destinations": (ValueError, "group_dst", lambda n: dist.reduce(np.ones(2), 0, group_dst=0), reduced),
+    "destination outside": (ValueError, "9", lambda n: dist.reduce(np.ones(2), 9), reduced),
+    "destination is text": (TypeError, "dst", lambda n: dist.reduce(np.ones(2), "0"), reduced),
+    "op of reduce": (TypeError, "op", lambda n: dist.reduce(np.ones(2), 0, "sum"), reduced),
+    "complex": (ValueError, "op", lambda n: dist.reduce(np.ones(2, complex), 0, MAX), reduced),
+    "list to reduce": (TypeError, "tensor", lambda n: dist.reduce([ONE], 0), reduced),
+    "tuple": (TypeError, "input_list", lambda n: dist.reduce_scatter(np.ones(2), (ONE,) * n), scattered),
+    "too short": (ValueError, "input_list", lambda n: dist.reduce_scatter(np.ones(2), [ONE] * (n - 1)), scattered),
+    "list for the output": (TypeError, "output", lambda n: dist.reduce_scatter([np.ones(2)], [ONE] * n), scattered),
+    "size": (ValueError, "output", lambda n: dist.reduce_scatter(np.ones(3), [ONE] * n), scattered),
+    "dtype": (ValueError, "output", lambda n: dist.reduce_scatter(np.ones(2, int), [ONE] * n), scattered),
+    "op": (TypeError, "op", lambda n: dist.reduce_scatter(np.ones(2), [ONE] * n, 0), scattered),
+    "coalesced tuple": (TypeError, "tensors", lambda n: dist.all_reduce_coalesced((np.ones(2),)), summed),
+    "coalesced nothing": (ValueError, "tensors", lambda n: dist.all_reduce_coalesced([]), summed),
+    "dtypes": (ValueError, "one dtype", lambda n: dist.all_reduce_coalesced([np.ones(2), np.ones(2, int)]), summed),
+    "no tensor": (TypeError, "tensors", lambda n: dist.all_reduce_coalesced([1, 2]), summed),
+    "coalesced op": (TypeError, "op", lambda n: dist.all_reduce_coalesced([np.ones(2)], "sum"), summed),
+    "coalesced complex": (ValueError, "op", lambda n: dist.all_reduce_coalesced([np.ones(2, complex)], MAX), summed),
 }
 
 
-@SIZES
-@pytest.mark.parametrize("name", MISTAKES)
-def test_wrong_arguments_on_every_rank_and_on_one(rank: int, world_size: int, name: str) -> None:
-    kind, words, wrong, right = MISTAKES[name]
+@pytest.mark.ranks(3)
+@pytest.mark.filterwarnings("ignore:torch 2.13 deprecates:FutureWarning")
+def test_wrong_arguments_on_every_rank_and_on_one(rank: int, world_size: int) -> None:
     with world():
-        with pytest.raises(kind, match=words) as caught:
-            wrong(world_size)
-        assert isinstance(caught.value, ShimError)
-        assert f"rank {rank} of {world_size}" in str(caught.value)
-        dist.barrier()
-        with pytest.raises(kind if rank == 1 else MismatchError):
-            (wrong if rank == 1 else right)(world_size)
-        dist.barrier()
+        for name, (kind, words, wrong, right) in MISTAKES.items():
+            with named(name):
+                assert f"rank {rank} of {world_size}" in assert_refused(kind, words, wrong, world_size)
+                dist.barrier()
+                assert_refused_on_one(rank, kind, wrong, right, world_size)
+                dist.barrier()
 
 
 @pytest.mark.ranks(3)
@@ -197,21 +120,23 @@ def test_ranks_that_disagree(rank: int, world_size: int) -> None:
 
 
 @pytest.mark.ranks(2)
-def test_the_base_functions_warn_of_their_names(rank: int, world_size: int) -> None:
+def test_the_old_names_warn_and_work(rank: int, world_size: int) -> None:
     with world():
-        output = np.zeros(2)
-        with pytest.warns(FutureWarning, match="reduce_scatter_single"):
-            dist._reduce_scatter_base(output, numbers(rank, 2 * world_size))
-        expected = sum(numbers(other, 2 * world_size) for other in range(world_size))
-        check("numpy", output, expected[2 * rank : 2 * rank + 2])
-        everything = np.zeros(2 * world_size)
-        with pytest.warns(FutureWarning, match="all_gather_single") as caught:
-            dist._all_gather_base(everything, numbers(rank, 2))
-        check("numpy", everything, np.concatenate([numbers(other, 2) for other in range(world_size)]))
-        assert caught[0].filename == __file__
+        for name in ("reduce_scatter_tensor", "_reduce_scatter_base"):
+            output = np.zeros(2)
+            with pytest.warns(FutureWarning, match="reduce_scatter_single") as caught:
+                getattr(dist, name)(output, numbers(rank, 2 * world_size))
+            assert caught[0].filename == __file__, name
+            check("numpy", output, total(world_size, 2 * world_size)[2 * rank : 2 * rank + 2])
+        for name in ("all_gather_into_tensor", "_all_gather_base"):
+            output = np.zeros(2 * world_size)
+            with pytest.warns(FutureWarning, match="all_gather_single") as caught:
+                getattr(dist, name)(output, numbers(rank, 2))
+            assert caught[0].filename == __file__, name
+            check("numpy", output, np.concatenate(everyone(world_size, 2)))
 
 
-@SIZES
+@pytest.mark.ranks(3)
 @pytest.mark.parametrize("kind", KINDS)
 def test_all_reduce_coalesced(rank: int, world_size: int, kind: str) -> None:
     shapes = [(2, 3), (), (0,), (5,)]
@@ -230,8 +155,6 @@ def test_all_reduce_coalesced(rank: int, world_size: int, kind: str) -> None:
 @pytest.mark.ranks(2)
 @pytest.mark.filterwarnings("ignore:torch 2.13 deprecates:FutureWarning")
 def test_all_reduce_coalesced_in_the_background_returns_a_future(rank: int, world_size: int) -> None:
-    import torch
-
     with world():
         tensors = [torch.from_numpy(numbers(rank, 3)), torch.from_numpy(numbers(rank, 2))]
         future = dist.all_reduce_coalesced(tensors, async_op=True)
@@ -240,45 +163,6 @@ def test_all_reduce_coalesced_in_the_background_returns_a_future(rank: int, worl
         assert [one is tensor for one, tensor in zip(received, tensors, strict=True)] == [True, True]
         for tensor, count in zip(tensors, (3, 2), strict=True):
             check("torch", tensor, sum(numbers(other, count) for other in range(world_size)))
-
-
-COALESCED_MISTAKES: dict[str, tuple[type[Exception], str, Any]] = {
-    "tuple": (TypeError, "tensors", lambda: dist.all_reduce_coalesced((np.ones(2),))),
-    "empty": (ValueError, "tensors", lambda: dist.all_reduce_coalesced([])),
-    "dtypes": (ValueError, "one dtype", lambda: dist.all_reduce_coalesced([np.ones(2), np.ones(2, int)])),
-    "no tensor": (TypeError, "tensors", lambda: dist.all_reduce_coalesced([1, 2])),
-    "op": (TypeError, "op", lambda: dist.all_reduce_coalesced([np.ones(2)], "sum")),
-    "complex": (ValueError, "op", lambda: dist.all_reduce_coalesced([np.ones(2, complex)], dist.ReduceOp.MAX)),
-}
-
-
-@pytest.mark.ranks(2)
-@pytest.mark.filterwarnings("ignore:torch 2.13 deprecates:FutureWarning")
-@pytest.mark.parametrize("name", COALESCED_MISTAKES)
-def test_wrong_arguments_of_all_reduce_coalesced(rank: int, world_size: int, name: str) -> None:
-    kind, words, wrong = COALESCED_MISTAKES[name]
-    with world():
-        with pytest.raises(kind, match=words):
-            wrong()
-        dist.barrier()
-        if rank == 1:
-            with pytest.raises(kind):
-                wrong()
-        else:
-            with pytest.raises(MismatchError):
-                dist.all_reduce_coalesced([np.ones(2)])
-        dist.barrier()
-
-
-@SIZES
-@pytest.mark.filterwarnings("ignore:torch 2.13 deprecates:FutureWarning")
-def test_lists_of_different_lengths_are_told_to_all(rank: int, world_size: int) -> None:
-    with world():
-        tensors = [np.ones(2) for _ in range(1 + (rank == 1))]
-        with pytest.raises(MismatchError, match="all_reduce_coalesced"):
-            dist.all_reduce_coalesced(tensors)
-        check("numpy", tensors[0], np.ones(2))
-        dist.barrier()
 
 
 def test_which_ops_combine_complex_numbers() -> None:
@@ -308,8 +192,6 @@ def test_a_factor_that_is_no_number(factor: Any) -> None:
 
 
 def test_factors_are_numbers_and_tensors_of_one() -> None:
-    import torch
-
     factors = (2, 2.0, np.float32(2), np.array([2]), torch.tensor([2.0]))
     assert [dist._make_nccl_premul_sum(factor).factor for factor in factors] == [2.0] * 5
     with pytest.raises(TypeError):

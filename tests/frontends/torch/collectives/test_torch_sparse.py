@@ -47,7 +47,7 @@ DTYPES = [
 ]
 
 
-@pytest.mark.ranks(2, 3)
+@pytest.mark.ranks(3)
 def test_every_rank_gets_the_coalesced_sum(rank: int, world_size: int) -> None:
     with world():
         cases: list[dict[str, Any]] = [{"dtype": dtype} for dtype in DTYPES]
@@ -67,7 +67,7 @@ def test_every_rank_gets_the_coalesced_sum(rank: int, world_size: int) -> None:
                 assert mine._version > before
 
 
-@pytest.mark.ranks(2, 3)
+@pytest.mark.ranks(3)
 def test_some_ranks_have_no_elements_and_a_tensor_of_one_has_no_dimension(rank: int, world_size: int) -> None:
     with world():
         mine = sparse(rank, elements=3 * (rank % 2))
@@ -78,7 +78,7 @@ def test_some_ranks_have_no_elements_and_a_tensor_of_one_has_no_dimension(rank: 
         assert scalar.to_dense().item() == sum(range(1, world_size + 1))
 
 
-@pytest.mark.ranks(2, 3)
+@pytest.mark.ranks(3)
 def test_the_gradient_of_a_sparse_embedding_in_a_subgroup(rank: int, world_size: int) -> None:
     with world():
         members = [world_size - 1, 0]
@@ -101,7 +101,7 @@ def test_the_gradient_of_a_sparse_embedding_in_a_subgroup(rank: int, world_size:
             assert works[0].is_success()
 
 
-@pytest.mark.ranks(2, 3)
+@pytest.mark.ranks(3)
 def test_a_sum_that_is_polled_is_there(rank: int, world_size: int) -> None:
     with world():
         mine = sparse(rank)
@@ -111,7 +111,7 @@ def test_a_sum_that_is_polled_is_there(rank: int, world_size: int) -> None:
         assert_sum(mine, [sparse(other) for other in range(world_size)])
 
 
-@pytest.mark.ranks(2, 3)
+@pytest.mark.ranks(3)
 def test_ranks_that_disagree_are_told_and_the_group_is_usable(rank: int, world_size: int) -> None:
     odd = rank == world_size - 1
     with world():

@@ -90,7 +90,7 @@ def numbers_of(tensors: Sequence[Any]) -> list[int]:
     return [tensor._version for tensor in tensors]
 
 
-@pytest.mark.ranks(2, 3)
+@pytest.mark.ranks(3)
 @pytest.mark.parametrize("async_op", [False, True])
 @pytest.mark.filterwarnings("ignore:torch 2.13 deprecates:FutureWarning")
 def test_every_output_counts_as_written_and_no_input(rank: int, world_size: int, async_op: bool) -> None:
@@ -125,7 +125,7 @@ def test_a_gradient_of_what_was_overwritten(rank: int, world_size: int, when: st
         assert weight.grad.tolist() == [1.0, 1.0]
 
 
-@pytest.mark.ranks(2, 3)
+@pytest.mark.ranks(3)
 @pytest.mark.parametrize("way", ["held", "dropped", "message"])
 def test_a_gradient_of_what_is_overwritten_while_nobody_waits(rank: int, world_size: int, way: str) -> None:
     """The end of a call counts as a write when it has come, whether or not its work is still there."""

@@ -11,8 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from gradients import weights
-from torch_world import numbers, world
+from rank_numbers import numbers
+from torch_world import world
 
 import shim.frontends.torch.distributed as dist
 from shim.errors import ShimError
@@ -31,14 +33,10 @@ class Side:
     size: int
 
     def x(self, *shape: int, wants_gradient: bool = True, salt: int = 0) -> Any:
-        import torch
-
         made = torch.from_numpy(numbers(self.rank + 7 * salt, shape)) + 1
         return made.requires_grad_(wants_gradient)
 
     def empty(self, *shape: int) -> Any:
-        import torch
-
         return torch.zeros(*shape, dtype=torch.float64)
 
 
@@ -103,8 +101,6 @@ def _class_of(side: Side, error: Exception) -> type[Exception]:
 
 
 def _gradients(side: Side, outputs: list[Any], inputs: list[Any]) -> Any:
-    import torch
-
     wanting = [one for one in outputs if one.requires_grad]
     if not wanting:
         return "none"

@@ -9,13 +9,15 @@ from typing import Any
 import numpy as np
 import pytest
 import real_torch
+import torch
 import torch_beside
 from gradients import assert_gradients
+from rank_numbers import check
 from real_torch import assert_close
 from test_torch_functional_differential import assert_outcome
 from test_torch_groups_differential import assert_same
 from torch_beside import Case, compare
-from torch_world import assert_result, check, world
+from torch_world import assert_result, world
 
 import shim.frontends.torch.distributed as dist
 from shim.errors import ArgumentError
@@ -69,8 +71,6 @@ def test_one_wrong_element_fails(place: int) -> None:
 
 @pytest.mark.ranks(1)
 def test_one_wrong_element_of_a_tensor_in_flight_fails(rank: int) -> None:
-    import torch
-
     with world():
         for expected in (ARRAY, np.array([1.0, 2.5]), np.array([1.0])):
             seen = functional.all_reduce(torch.from_numpy(ARRAY), "sum", dist.group.WORLD)
@@ -99,8 +99,6 @@ def warned() -> list[int]:
 
 @pytest.mark.ranks(1)
 def test_calls_beside_torch_differ_by_one_element(rank: int) -> None:
-    import torch
-
     with world():
         compare([Case("right", differs(lambda: (1, 2)))], torch)
         compare([Case("refused", differs(refuse(ArgumentError), refuse(ValueError)))], torch)
@@ -137,8 +135,6 @@ def test_a_mistake_of_ours_is_no_outcome(rank: int) -> None:
 @pytest.mark.ranks(1)
 @pytest.mark.parametrize("place", range(3))
 def test_one_wrong_element_of_a_gradient_fails(rank: int, place: int) -> None:
-    import torch
-
     class Doubled(torch.autograd.Function):
         @staticmethod
         def forward(ctx: Any, tensor: Any) -> Any:

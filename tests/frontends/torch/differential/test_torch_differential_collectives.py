@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import torch
 from torch_beside import GLOO_DTYPES, Case, both, compare, empty, filled, waited
 from torch_world import world
 
@@ -160,8 +161,6 @@ def single(name: str, dtype: str = "float32", shape: Any = None) -> Any:
 
 
 def stacked(rank: int, n: int) -> Any:
-    import torch
-
     return [None, torch.stack([filled(other) for other in range(n)])]
 
 

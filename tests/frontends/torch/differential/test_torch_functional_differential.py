@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from gradients import weights
+from rank_numbers import numbers
 from real_torch import Call, Side, assert_close, outcome, sides
-from torch_world import numbers
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # both warn of deprecations, torch also of missing gradients
 
@@ -322,8 +323,6 @@ def test_in_a_subgroup(rank: int, world_size: int) -> None:
 @pytest.mark.ranks(2)
 @pytest.mark.differential("torch", calls=6)
 def test_the_tensor_in_flight(rank: int, world_size: int) -> None:
-    import torch
-
     with sides(rank, world_size) as both:
         found = []
         for side in both:

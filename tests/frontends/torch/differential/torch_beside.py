@@ -10,6 +10,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import torch
 from torch_world import torch_numbers, world
 
 import shim.frontends.torch.distributed as dist
@@ -101,8 +102,6 @@ def outcome(case: Case, module: Any, rank: int, size: int) -> tuple[Any, list[st
 
 def plain(thing: Any) -> Any:
     """Return *thing* as something that can be compared: bytes of tensors, and the names of works and groups."""
-    import torch
-
     if isinstance(thing, torch.Tensor):
         return str(thing.dtype), tuple(thing.shape), thing.resolve_conj().contiguous().flatten().tolist()
     if isinstance(thing, (list, tuple)):
@@ -119,8 +118,6 @@ def filled(rank: int, shape: Any = (2, 3), dtype: str = "float32") -> Any:
 
 
 def empty(shape: Any = (2, 3), dtype: str = "float32") -> Any:
-    import torch
-
     return torch.zeros(shape, dtype=getattr(torch, dtype))
 
 

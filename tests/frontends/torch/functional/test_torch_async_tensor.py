@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from torch_world import world
 
 import shim.frontends.torch.distributed as dist
@@ -24,8 +25,6 @@ def held_up(rank: int) -> Iterator[Callable[[], Any]]:
 
     Rank 0 calls it and checks what is true while the collective cannot have ended.
     """
-    import torch
-
     with world():
         talk = dist.new_group([0, 1])
 
@@ -97,8 +96,6 @@ def test_it_goes_into_other_collectives(rank: int, world_size: int) -> None:
 
 @pytest.mark.ranks(2)
 def test_results_are_torchs_own(rank: int, world_size: int) -> None:
-    import torch
-
     with held_up(rank) as start:
         result = start()
         assert isinstance(result, torch.Tensor)
@@ -116,8 +113,6 @@ def test_results_are_torchs_own(rank: int, world_size: int) -> None:
 
 @pytest.mark.ranks(2)
 def test_several_in_flight_in_any_order(rank: int, world_size: int) -> None:
-    import torch
-
     with world():
         started = [functional.all_reduce(torch.full((1000,), float(i)), "sum", dist.group.WORLD) for i in range(20)]
         for i in reversed(range(20)):
@@ -129,8 +124,6 @@ def test_several_in_flight_in_any_order(rank: int, world_size: int) -> None:
 
 @pytest.mark.ranks(2)
 def test_an_error_comes_when_it_is_used(rank: int, world_size: int) -> None:
-    import torch
-
     with world():
         result = functional.all_reduce(torch.ones(2 + rank), "sum", dist.group.WORLD)
         for _ in range(2):
@@ -140,8 +133,6 @@ def test_an_error_comes_when_it_is_used(rank: int, world_size: int) -> None:
 
 
 def test_the_class_needs_torch_alone() -> None:
-    import torch
-
     made = functional.AsyncCollectiveTensor(torch.arange(3.0))
     assert made.completed
     assert made.tolist() == [0.0, 1.0, 2.0]
@@ -174,8 +165,6 @@ def test_importing_the_modules_imports_no_torch() -> None:
 @pytest.mark.filterwarnings("ignore")  # torch's compiler has its own
 def test_compiled_functions_stop_at_collectives_of_nn(rank: int, world_size: int) -> None:
     """A graph ends there and another begins: results and gradients are those of the plain function."""
-    import torch
-
     import shim.frontends.torch.distributed.nn.functional as nn
 
     def function(x: Any) -> Any:
@@ -198,8 +187,6 @@ def test_compiled_functions_stop_at_collectives_of_nn(rank: int, world_size: int
 @pytest.mark.ranks(2)
 @pytest.mark.parametrize("mode", ["no_grad", "inference_mode"])
 def test_a_cast_to_the_same_dtype(rank: int, world_size: int, mode: str) -> None:
-    import torch
-
     with world(), getattr(torch, mode)():
         pending = functional.all_reduce(torch.ones(3), "sum", dist.group.WORLD)
         cast = pending.to(torch.float32)

@@ -7,7 +7,9 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from torch_world import numbers, world
+import torch
+from rank_numbers import numbers
+from torch_world import world
 
 import shim.frontends.torch.distributed as dist
 import shim.frontends.torch.distributed._functional_collectives as functional
@@ -19,8 +21,6 @@ pytestmark = pytest.mark.filterwarnings("ignore")  # torch's compiler has its ow
 @contextmanager
 def compiling() -> Iterator[Any]:
     """Give torch in a world of its own, whose compiler remembers nothing before or after."""
-    import torch
-
     with world():
         torch._dynamo.reset()
         yield torch
@@ -28,8 +28,6 @@ def compiling() -> Iterator[Any]:
 
 
 def whole(function: Callable[..., Any], backend: str = "aot_eager", **options: Any) -> Callable[..., Any]:
-    import torch
-
     compiled: Callable[..., Any] = torch.compile(function, backend=backend, fullgraph=True, **options)
     return compiled
 
@@ -44,8 +42,6 @@ def listed(results: Any) -> Any:
 
 def everything(x: Any) -> Any:
     """Call every function that may be in a graph."""
-    import torch
-
     group, size, rows = dist.group.WORLD, x.shape[0], x.shape[1] // x.shape[0]
     shifted = [(rank + 1) % size for rank in range(size)]
     me = dist.get_rank()

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from gradients import assert_gradients, differentiated
-from torch_world import SIZES, world
+from torch_world import world
 
 import shim.frontends.torch.distributed as dist
 import shim.frontends.torch.distributed._functional_collectives as functional
@@ -41,14 +42,14 @@ def subgroup(rank: int) -> Iterator[Any]:
         yield None if rank == 1 else group
 
 
-@SIZES
+@pytest.mark.ranks(3)
 @pytest.mark.parametrize("op", OPS)
 def test_all_reduce(rank: int, world_size: int, op: str) -> None:
     with world():
         assert_gradients(rank, lambda x: [nn.all_reduce(x[0], op_of(op, rank))], [reals(rank, 2, 2)])
 
 
-@SIZES
+@pytest.mark.ranks(3)
 @pytest.mark.parametrize("op", OPS)
 def test_reduce(rank: int, world_size: int, op: str) -> None:
     with world():
@@ -56,11 +57,9 @@ def test_reduce(rank: int, world_size: int, op: str) -> None:
             assert_gradients(rank, lambda x, dst=dst: [nn.reduce(x[0], dst, op_of(op, rank))], [reals(rank, 2)])
 
 
-@SIZES
+@pytest.mark.ranks(3)
 @pytest.mark.parametrize("op", OPS)
 def test_reduce_scatter_of_unequal_parts(rank: int, world_size: int, op: str) -> None:
-    import torch
-
     with world():
 
         def function(x: Any) -> Any:
@@ -71,17 +70,7 @@ def test_reduce_scatter_of_unequal_parts(rank: int, world_size: int, op: str) ->
         assert_gradients(rank, function, parts)
 
 
-@SIZES
-def test_broadcast(rank: int, world_size: int) -> None:
-    with world():
-        for src in range(world_size):
-            assert_gradients(rank, lambda x, src=src: [nn.broadcast(x[0], src)], [reals(rank, 2)])
-            assert_gradients(
-                rank, lambda x, src=src: [functional.broadcast(x[0], src, dist.group.WORLD)], [reals(rank, 2)]
-            )
-
-
-@SIZES
+@pytest.mark.ranks(3)
 def test_all_gather_gather_and_scatter_of_unequal_parts(rank: int, world_size: int) -> None:
     with world():
         assert_gradients(rank, lambda x: nn.all_gather(x[0]), [reals(rank, rank + 1, 2)])
@@ -118,10 +107,8 @@ def test_the_others_in_a_subgroup(rank: int, world_size: int) -> None:
         check(lambda x: [functional.permute_tensor(x[0], [1, 0], group)], [reals(rank, 2, 2)])
 
 
-@SIZES
+@pytest.mark.ranks(3)
 def test_all_gather_base_stacked_and_concatenated(rank: int, world_size: int) -> None:
-    import torch
-
     with world():
         for shape in ((world_size * 2, 2), (world_size, 2, 2)):
 
@@ -131,27 +118,7 @@ def test_all_gather_base_stacked_and_concatenated(rank: int, world_size: int) ->
             assert_gradients(rank, function, [reals(rank, 2, 2)])
 
 
-@SIZES
-def test_all_to_all(rank: int, world_size: int) -> None:
-    import torch
-
-    def empty(*shape: int) -> Any:
-        return torch.empty(*shape, dtype=torch.float64)
-
-    with world():
-        cuts = [rank + 2 * other for other in range(world_size)]
-        into = [other + 2 * rank for other in range(world_size)]
-        parts = [reals(rank, rows, salt=rows) for rows in cuts]
-        assert_gradients(rank, lambda x: nn.all_to_all([empty(rows) for rows in into], x), parts)
-        whole = [reals(rank, sum(cuts))]
-        assert_gradients(rank, lambda x: [nn.all_to_all_single(empty(sum(into)), x[0], into, cuts)], whole)
-        assert_gradients(rank, lambda x: [functional.all_to_all_single(x[0], into, cuts, dist.group.WORLD)], whole)
-        equal = [reals(rank, world_size)]
-        assert_gradients(rank, lambda x: [nn.all_to_all_single(empty(world_size), x[0])], equal)
-        assert_gradients(rank, lambda x: [functional.all_to_all_single(x[0], None, None, dist.group.WORLD)], equal)
-
-
-@SIZES
+@pytest.mark.ranks(3)
 @pytest.mark.parametrize("op", ["sum", "avg", "product", "min", "max"])
 def test_functional_reductions(rank: int, world_size: int, op: str) -> None:
     with world():
@@ -166,7 +133,7 @@ def test_functional_reductions(rank: int, world_size: int, op: str) -> None:
             )
 
 
-@SIZES
+@pytest.mark.ranks(3)
 def test_functional_gathering_and_lists(rank: int, world_size: int) -> None:
     with world():
         everyone = dist.group.WORLD
@@ -189,8 +156,6 @@ def test_functional_gathering_and_lists(rank: int, world_size: int) -> None:
 
 @pytest.mark.ranks(2)
 def test_gradients_go_through_what_is_written_in_place(rank: int, world_size: int) -> None:
-    import torch
-
     def empty(*shape: int) -> Any:
         return torch.zeros(*shape, dtype=torch.float64)
 
@@ -220,8 +185,6 @@ def test_waiting_keeps_the_gradient(rank: int, world_size: int) -> None:
 @pytest.mark.ranks(3)
 def test_a_product_with_zeros(rank: int, world_size: int) -> None:
     """The quotient of result and input would be nan."""
-    import torch
-
     with world():
         values = [[0.0, 0.0, 2.0, 0.0], [3.0, 0.0, 5.0, 0.0], [7.0, 2.0, 3.0, 0.0]]
         x = torch.tensor(values[rank], requires_grad=True)
@@ -233,8 +196,6 @@ def test_a_product_with_zeros(rank: int, world_size: int) -> None:
 @pytest.mark.ranks(3)
 @pytest.mark.parametrize("op", ["MIN", "MAX"])
 def test_ranks_that_tie_share_the_gradient(rank: int, world_size: int, op: str) -> None:
-    import torch
-
     with world():
         sign = 1.0 if op == "MAX" else -1.0
         values = [[2.0, 1.0, 5.0], [2.0, 1.0, 0.0], [0.0, 1.0, 0.0]]
@@ -244,11 +205,9 @@ def test_ranks_that_tie_share_the_gradient(rank: int, world_size: int, op: str) 
         assert x.grad.tolist() == expected[rank]
 
 
-@SIZES
+@pytest.mark.ranks(3)
 @pytest.mark.parametrize("op", ["SUM", "AVG", "PRODUCT", "MAX"])
 def test_second_derivatives_of_reductions(rank: int, world_size: int, op: str) -> None:
-    import torch
-
     with world():
 
         def scatter(x: Any) -> Any:
@@ -264,8 +223,6 @@ def test_second_derivatives_of_reductions(rank: int, world_size: int, op: str) -
 
 @pytest.mark.ranks(2)
 def test_second_derivatives_of_the_others(rank: int, world_size: int) -> None:
-    import torch
-
     with world():
         everyone = dist.group.WORLD
         for function in (
@@ -295,8 +252,6 @@ def test_complex_numbers(rank: int, world_size: int, op: str) -> None:
 
 @pytest.mark.ranks(2)
 def test_float32_and_views(rank: int, world_size: int) -> None:
-    import torch
-
     with world():
         x = torch.arange(6.0).reshape(2, 3).requires_grad_()
         nn.all_reduce(x.t()).sum().backward()  # the gradient of a sum is an expanded tensor
@@ -308,8 +263,6 @@ def test_float32_and_views(rank: int, world_size: int) -> None:
 
 @pytest.mark.ranks(2)
 def test_scatter_to_ranks_that_pass_none(rank: int, world_size: int) -> None:
-    import torch
-
     with world():
         parts = [torch.full((2, other + 1), 1.0 + other).requires_grad_() for other in range(2)] if rank == 1 else None
         mine = nn.scatter(parts, 1)
@@ -322,8 +275,6 @@ def test_scatter_to_ranks_that_pass_none(rank: int, world_size: int) -> None:
 @pytest.mark.ranks(2)
 def test_a_gradient_that_one_rank_alone_wants(rank: int, world_size: int) -> None:
     """The others take part in the backward all the same."""
-    import torch
-
     with world():
         x = torch.ones(2, requires_grad=rank == 0)
         (nn.all_gather(x)[0] * (rank + 1)).sum().backward()

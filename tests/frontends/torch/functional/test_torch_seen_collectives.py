@@ -41,7 +41,7 @@ COUNTS = {
 }
 
 
-@pytest.mark.ranks(2, 3)
+@pytest.mark.ranks(3)
 @pytest.mark.parametrize("watching", [{0}, {0, 1, 2}])
 def test_a_mode_counts_them_and_changes_nothing(rank: int, world_size: int, watching: set[int]) -> None:
     mode: Any = CommDebugMode() if rank in watching else contextlib.nullcontext()

@@ -9,14 +9,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from torch_world import SIZES, check, make, numbers, world
+from rank_numbers import check, everyone, make, numbers, total
+from torch_world import KINDS, world
+from wrong_calls import assert_refused, assert_refused_on_one, named
 
 import shim.frontends.torch.distributed as dist
-from shim.errors import MismatchError, ShimError, UnsupportedError
+from shim.errors import UnsupportedError
 from shim.frontends.torch.distributed import distributed_c10d as c10d
 from shim.record import parameters_of, read
 
-KINDS = ("numpy", "torch")
 SOON = timedelta(seconds=30)
 
 OPTIONS = (
@@ -32,11 +33,7 @@ def with_options(name: str, **fields: Any) -> Any:
     return options
 
 
-def summed(world_size: int, shape: Any) -> Any:
-    return sum(numbers(other, shape) for other in range(world_size))
-
-
-@SIZES
+@pytest.mark.ranks(3)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("form", ["options", "sync", "tensors", "tensor", "named"])
 def test_allreduce(rank: int, world_size: int, kind: str, form: str) -> None:
@@ -57,7 +54,7 @@ def test_allreduce(rank: int, world_size: int, kind: str, form: str) -> None:
         assert work.result()[0] is tensor
         check(kind, tensor, np.max([numbers(other, 3) for other in range(world_size)], axis=0))
         group.allreduce([tensor := numbers(rank, 2)]).wait()
-        check("numpy", tensor, summed(world_size, 2))
+        check("numpy", tensor, total(world_size, 2))
 
 
 @pytest.mark.ranks(3)
@@ -98,65 +95,40 @@ def test_rooted_methods_in_a_subgroup(rank: int, world_size: int, form: str) -> 
         check("numpy", tensor, numbers(2 - rank, 3))
 
 
-@SIZES
-@pytest.mark.parametrize("kind", KINDS)
-def test_gathering_methods(rank: int, world_size: int, kind: str) -> None:
-    def zeros(count: int) -> Any:
-        return make(kind, np.zeros(count))
-
+@pytest.mark.ranks(3)
+def test_gathering_and_reducing_methods_with_options(rank: int, world_size: int) -> None:
+    """Without options, they are compared with torch's."""
     with world():
-        group = dist.group.WORLD
-        tensor = make(kind, numbers(rank, 2))
-        everything = np.concatenate([numbers(other, 2) for other in range(world_size)])
+        group, mine = dist.group.WORLD, numbers(rank, 2)
+        outputs = [np.zeros(2) for _ in range(world_size)]
+        assert group.allgather([outputs], [mine], with_options("AllgatherOptions", asyncOp=False)).wait()
+        check("numpy", np.stack(outputs), np.stack(everyone(world_size, 2)))
         for call in (
-            lambda outputs: group.allgather([outputs], [tensor]),
-            lambda outputs: group.allgather([outputs], [tensor], with_options("AllgatherOptions", asyncOp=False)),
-            lambda outputs: group.allgather(outputs, tensor, timeout=SOON),
-            lambda outputs: group.allgather_coalesced([[output] for output in outputs], [tensor]),
+            lambda output: group.all_gather_single(output, mine, with_options("AllgatherOptions", timeout=SOON)),
+            lambda output: group.allgather_into_tensor_coalesced([np.zeros(2 * world_size), output], [mine, mine]),
         ):
-            outputs = [zeros(2) for _ in range(world_size)]
-            assert call(outputs).wait()
-            for other, output in enumerate(outputs):
-                check(kind, output, numbers(other, 2))
-        for call in (
-            lambda output: group._allgather_base(output, tensor),
-            lambda output: group.all_gather_single(output, tensor, with_options("AllgatherOptions", timeout=SOON)),
-            lambda output: group.all_gather_single_coalesced([output], [tensor]),
-            lambda output: group.allgather_into_tensor_coalesced([zeros(2 * world_size), output], [tensor, tensor]),
-        ):
-            output = zeros(2 * world_size)
+            output = np.zeros(2 * world_size)
             assert call(output).wait()
-            check(kind, output, everything)
-
-
-@SIZES
-@pytest.mark.parametrize("kind", KINDS)
-def test_reducing_methods(rank: int, world_size: int, kind: str) -> None:
-    with world():
-        group = dist.group.WORLD
-        whole = make(kind, numbers(rank, 2 * world_size))
+            check("numpy", output, np.concatenate(everyone(world_size, 2)))
+        whole = numbers(rank, 2 * world_size)
         parts = [whole[2 * place : 2 * place + 2] for place in range(world_size)]
-        expected = summed(world_size, 2 * world_size)[2 * rank : 2 * rank + 2]
         for call in (
-            lambda output: group.reduce_scatter([output], [parts]),
             lambda output: group.reduce_scatter([output], [parts], with_options("ReduceScatterOptions", asyncOp=False)),
             lambda output: group.reduce_scatter(output, parts, dist.ReduceOp.SUM, SOON),
-            lambda output: group._reduce_scatter_base(output, whole),
             lambda output: group.reduce_scatter_single(output, whole, with_options("ReduceScatterOptions")),
-            lambda output: group.reduce_scatter_single_coalesced([output], [whole]),
             lambda output: group.reduce_scatter_tensor_coalesced(outputs=[output], inputs=[whole]),
         ):
-            output = make(kind, np.zeros(2))
+            output = np.zeros(2)
             assert call(output).wait()
-            check(kind, output, expected)
-        tensors = [make(kind, numbers(rank, count)) for count in (2, 3)]
+            check("numpy", output, total(world_size, 2 * world_size)[2 * rank : 2 * rank + 2])
+        tensors = [numbers(rank, count) for count in (2, 3)]
         options = with_options("AllreduceCoalescedOptions", reduceOp=dist.ReduceOp.AVG)
         assert group.allreduce_coalesced(tensors, options).wait()
-        for tensor, count in zip(tensors, (2, 3), strict=True):
-            check(kind, tensor, summed(world_size, count) / world_size)
+        for tensor in tensors:
+            check("numpy", tensor, total(world_size, len(tensor)) / world_size)
 
 
-@SIZES
+@pytest.mark.ranks(3)
 def test_exchanging_methods(rank: int, world_size: int) -> None:
     with world():
         group = dist.group.WORLD
@@ -234,19 +206,18 @@ MISTAKES: dict[str, tuple[type[Exception], str, Any]] = {
 }
 
 
-@SIZES
-@pytest.mark.parametrize("name", MISTAKES)
-def test_wrong_arguments(rank: int, world_size: int, name: str) -> None:
-    kind, words, wrong = MISTAKES[name]
+@pytest.mark.ranks(3)
+def test_wrong_arguments_on_every_rank_and_on_one(rank: int, world_size: int) -> None:
     with world():
         group = dist.group.WORLD
-        with pytest.raises(kind, match=words) as caught:
-            wrong(group, rank, world_size)
-        assert isinstance(caught.value, ShimError)
-        dist.barrier()
-        with pytest.raises(kind if rank == 1 else MismatchError):
-            wrong(group, rank, world_size) if rank == 1 else dist.all_reduce(np.ones(2))
-        dist.barrier()
+        for name, (kind, words, wrong) in MISTAKES.items():
+            with named(name):
+                assert_refused(kind, words, wrong, group, rank, world_size)
+                dist.barrier()
+                assert_refused_on_one(
+                    rank, kind, wrong, lambda *_: dist.all_reduce(np.ones(2)), group, rank, world_size
+                )
+                dist.barrier()
 
 
 SENDING: dict[str, tuple[type[Exception], Any]] = {
@@ -258,14 +229,12 @@ SENDING: dict[str, tuple[type[Exception], Any]] = {
 
 
 @pytest.mark.ranks(2)
-@pytest.mark.parametrize("name", SENDING)
-def test_wrong_arguments_of_sending(rank: int, world_size: int, name: str) -> None:
-    kind, wrong = SENDING[name]
+def test_wrong_arguments_of_sending(rank: int, world_size: int) -> None:
     with world():
-        with pytest.raises(kind) as caught:
-            wrong(dist.group.WORLD, rank)
-        assert isinstance(caught.value, ShimError)
-        dist.barrier()
+        for name, (kind, wrong) in SENDING.items():
+            with named(name):
+                assert_refused(kind, None, wrong, dist.group.WORLD, rank)
+                dist.barrier()
 
 
 @pytest.mark.parametrize("name", OPTIONS)

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from torch_world import EVERY_SIZE, SIZES, check, numbers, world
+from rank_numbers import check, numbers
+from torch_world import world
 
 import shim.frontends.paddle_3.distributed as paddle
 import shim.frontends.torch.distributed as dist
@@ -16,7 +17,7 @@ from shim.core import groups
 from shim.errors import ArgumentError, MismatchError, StateError, UnsupportedError
 
 
-@EVERY_SIZE
+@pytest.mark.ranks(1, 3)
 def test_the_world(rank: int, world_size: int) -> None:
     assert dist.is_available()
     assert not dist.is_initialized()
@@ -221,7 +222,7 @@ def test_what_new_group_refuses(rank: int) -> None:
         assert group.core.timeout == 9.0
 
 
-@SIZES
+@pytest.mark.ranks(3)
 def test_a_group_refused_on_one_rank_is_refused_on_all(rank: int, world_size: int) -> None:
     """The next one is the same on all ranks, whatever was wrong."""
     with world():

@@ -1,0 +1,1 @@
+"""This file lets pytest put its folder on the path: the tests in the folders below import ``core_world``."""
