@@ -9,10 +9,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
-from shim.launch.failures import Failure, first_of_all
 from shim_run import environment, run, start
 
 from shim.cli.several_hosts import Options
+from shim.launch.output import Failure, first_of_all
 from shim.launch.remote_hosts import Plan, as_orders
 
 SECRET = "0123456789abcdef"

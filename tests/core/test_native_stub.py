@@ -13,6 +13,12 @@ STUB = Path(shim.__file__).with_name("_native.pyi")  # an editable install has t
 
 # Where the stub says more than C++ can, in the module's words.
 NARROWER = {
+    "check_call": (
+        "def check_call(collective: str, rank: int, size: int, *, outputs: object | None=None, inputs: object "
+        "| None=None, output_splits: object | None=None, input_splits: object | None=None, op: object=0, "
+        "factor: float=1.0, root: int=-1, whole: bool=False, before: str='', devices: bool=False) -> Request: "
+        "..."
+    ),
     "set_reader_chooser": "def set_reader_chooser(chooser: Callable) -> None: ...",
     "set_before_exec": "def set_before_exec(function: Callable) -> None: ...",
     "Request.combine": "def combine(self, output: object, of_ranks: list, factors: Sequence[float]) -> None: ...",

@@ -66,8 +66,8 @@ class StandsStill final : public BackgroundWork {
   std::function<bool()> is_to_stand_;
 };
 
-// Carries out the operation and counts its rank in `with` if it has the result, which it has unless ranks came too late,
-// and in `over` in any case.
+// Carries out the operation and counts its rank in `with` if it has the result, which it has unless ranks came too
+// late, and in `over` in any case.
 void count_result(Rank& me, Operation& operation, std::atomic<int>& with, std::atomic<int>& over) {
   try {
     me.progress().run_now(operation);

@@ -1,12 +1,10 @@
-"""The collectives of paddle 2: those with the signatures or the reduce ops of this version alone, the input before the output, and all others."""
+"""The collectives of paddle 2: those with the signatures or the reduce ops of this version alone, the input before the output."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from shim.core.engines.base import Tensor
-from shim.frontends._paddle.collectives import *  # noqa: F403  # all that it lists
-from shim.frontends._paddle.collectives import __all__ as _of_both
 from shim.frontends._paddle.collectives.bodies import (
     exchange,
     exchange_single,
@@ -21,7 +19,6 @@ from shim.frontends._paddle.reduce_op import WITHOUT_AVERAGE, ReduceOp, engine_o
 from shim.frontends._paddle.tasks import Task
 
 __all__ = [
-    *_of_both,
     "all_reduce",
     "alltoall",
     "alltoall_single",

@@ -11,6 +11,8 @@ from __future__ import annotations
 from typing import Any
 
 from shim.frontends import _absent
+from shim.frontends._paddle.collectives import *  # noqa: F403  # all that it lists
+from shim.frontends._paddle.collectives import __all__ as _of_both
 from shim.frontends._paddle.graphs import run_as_written
 from shim.frontends._paddle.world import *  # noqa: F403  # all that it lists
 from shim.frontends._paddle.world import __all__ as _of_world
@@ -28,6 +30,7 @@ from shim.frontends.paddle_3.distributed._groups import (
 
 __all__ = [
     *_collectives,
+    *_of_both,
     *_of_world,
     "collective",
     "communication",

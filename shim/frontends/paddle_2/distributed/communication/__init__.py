@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from shim.frontends._paddle.collectives import *  # noqa: F403  # all that it lists
+from shim.frontends._paddle.collectives import __all__ as _of_both
 from shim.frontends._paddle.world.lifecycle import destroy_process_group, get_backend, get_group, is_initialized
 from shim.frontends.paddle_2.distributed._collectives import *  # noqa: F403  # all that it lists
 from shim.frontends.paddle_2.distributed._collectives import __all__ as _collectives
@@ -12,4 +14,13 @@ from shim.frontends.paddle_2.distributed.communication.batch_isend_irecv import 
 from shim.frontends.paddle_2.distributed.communication.reduce import reduce as reduce
 from shim.frontends.paddle_2.distributed.communication.reduce_scatter import reduce_scatter as reduce_scatter
 
-__all__ = [*_collectives, "destroy_process_group", "get_backend", "get_group", "group", "is_initialized", "stream"]
+__all__ = [
+    *_collectives,
+    *_of_both,
+    "destroy_process_group",
+    "get_backend",
+    "get_group",
+    "group",
+    "is_initialized",
+    "stream",
+]

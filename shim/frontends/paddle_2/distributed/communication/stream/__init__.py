@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from shim.frontends._paddle.collectives.stream import *  # noqa: F403  # all that it lists
+
 # Imported here, so that the function takes the name that its module has.
 from shim.frontends.paddle_2.distributed.communication.stream.reduce_scatter import reduce_scatter as reduce_scatter
 from shim.frontends.paddle_2.distributed.stream import *  # noqa: F403  # all that it lists
