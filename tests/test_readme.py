@@ -32,7 +32,7 @@ def run(folder: Path, size: int, program: str) -> subprocess.CompletedProcess[st
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=300,
     )
 
 

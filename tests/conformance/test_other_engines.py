@@ -27,7 +27,7 @@ def run(tmp_path: Path, engine: str, *options: str) -> subprocess.CompletedProce
     example = tmp_path / "example.py"
     example.write_text(EXAMPLE.replace("ENGINE", engine))
     command = [sys.executable, "-m", "shim", "conformance", "run", str(example), *options]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120)
+    return subprocess.run(command, capture_output=True, text=True, timeout=300)
 
 
 @pytest.mark.frameworks

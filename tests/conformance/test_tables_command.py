@@ -140,7 +140,7 @@ def test_the_exit_status_says_whether_all_passed(monkeypatch, errors, status):
 
 def test_the_command_tells_of_progress_with_numpy():
     command = [sys.executable, "-m", "shim", "conformance", "tables", "--tensors", "numpy"]
-    child = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120, check=False)
+    child = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300, check=False)
     assert child.returncode == 0, child.stdout + child.stderr
     assert child.stderr == ""
     assert "numpy tensors: 146 cells run" in child.stdout

@@ -57,7 +57,7 @@ def conformance(folder: Path, *arguments: str) -> subprocess.CompletedProcess[st
     command = [sys.executable, "-m", "shim", "conformance", *arguments]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join((str(folder), *filter(None, sys.path))), "COLUMNS": "120"}
     return subprocess.run(
-        command, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=120
+        command, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=300
     )
 
 

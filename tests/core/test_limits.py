@@ -128,6 +128,6 @@ except ImportError as error:
     print(error)
 ''')
 """
-    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300, check=False)
     assert (ended.returncode, ended.stderr) == (0, "")
     assert "interpreter" in ended.stdout  # Python's own refusal may come first

@@ -123,6 +123,6 @@ def test_a_call_that_is_interrupted_behind_another_stays_until_it_has_ended(tmp_
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=300,
     )
     assert (ended.returncode, ended.stderr) == (0, "")

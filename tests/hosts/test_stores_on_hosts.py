@@ -50,7 +50,7 @@ def test_ranks_meet_at_rank_0_though_another_has_the_store(
         )
         for host in two_hosts.hosts
     ]
-    done = [rank.communicate(timeout=60) for rank in ranks]
+    done = [rank.communicate(timeout=300) for rank in ranks]
     assert [rank.returncode for rank in ranks] == [0, 0], done
     first, second = (json.loads(stdout) for stdout, _ in done)
     assert first == second

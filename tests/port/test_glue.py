@@ -165,6 +165,6 @@ def test_on_paddle_itself(tmp_path: Path) -> None:
         )
         for rank in (0, 1)
     ]
-    told = [process.communicate(timeout=120)[0].splitlines()[-1] for process in ranks]
+    told = [process.communicate(timeout=300)[0].splitlines()[-1] for process in ranks]
     assert [process.returncode for process in ranks] == [0, 0]
     assert told == ["0 [None, None]", "1 [{'from': 0}, {'from': 1}]"]

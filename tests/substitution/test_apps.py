@@ -60,7 +60,7 @@ def make(folder: Path, main: str, helper: str) -> None:
 
 def run(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, *command], cwd=folder, capture_output=True, text=True, timeout=100, check=False
+        [sys.executable, *command], cwd=folder, capture_output=True, text=True, timeout=300, check=False
     )
 
 

@@ -26,7 +26,7 @@ def printed(folder: Path, *command: str, **variables: str) -> str:
         env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), **variables},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         check=True,
     ).stdout
 

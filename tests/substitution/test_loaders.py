@@ -119,7 +119,7 @@ def test_a_warning_of_an_imported_module_points_at_the_import(tmp_path: Path) ->
     (tmp_path / "program.py").write_text("import warnings\nwarnings.simplefilter('always')\n\nimport beside\n")
     (tmp_path / "beside.py").write_text("import warnings\nwarnings.warn('old', stacklevel=2)\n")
     command = [sys.executable, "-m", "shim.substitution", "program.py"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=True)
     assert "program.py:4: UserWarning: old" in done.stderr
 
 
@@ -143,7 +143,7 @@ def test_what_a_program_holds_is_freed_before_the_modules_it_needs(tmp_path: Pat
     (tmp_path / "program.py").write_text(FREED)
     (tmp_path / "helper.py").write_text(HELPER)
     command = [sys.executable, "-m", "shim.substitution", "program.py"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=True)
     assert (done.stdout, done.stderr) == ("closed a/b\n", "")
     plain = subprocess.run([sys.executable, "program.py"], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert plain.stdout == "closed a/b\n"

@@ -75,19 +75,19 @@ def of_torch(script: str) -> str:
     command = [sys.executable, "-m", "shim", "run", "-n", "2", script]
     # Not its status: torch itself, which is all that is in these processes, at times ends with "terminate called without an
     # active exception" after its group is destroyed, when all losses have been printed.
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120).stdout
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=300).stdout
 
 
 def of_paddle(script: str) -> str:
     command = [sys.executable, "-m", "paddle.distributed.launch", "--nproc_per_node", "2", "--log_dir", "logs", script]
-    subprocess.run(command, capture_output=True, check=True, timeout=120)
+    subprocess.run(command, capture_output=True, check=True, timeout=300)
     return Path("logs/workerlog.0").read_text(encoding="utf-8")
 
 
 def of_mindspore(script: str) -> str:
     program = str(Path(sys.executable).parent / "msrun")
     command = [program, "--worker_num", "2", "--local_worker_num", "2", "--join", "True", "--log_dir", "logs", script]
-    subprocess.run(command, capture_output=True, check=True, timeout=120)
+    subprocess.run(command, capture_output=True, check=True, timeout=300)
     return "".join(log.read_text(encoding="utf-8", errors="replace") for log in Path("logs").glob("worker_*.log"))
 
 

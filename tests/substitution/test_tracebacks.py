@@ -33,7 +33,7 @@ def run(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
         env={**os.environ, "PYTHONPATH": ROOT},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         check=False,
     )
 

@@ -32,7 +32,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
         to = folder / f"{script.stem}-{ranks}-{digests}"
         environment = {**os.environ, "SHIM_TRACE": str(to), "SHIM_TRACE_DIGESTS": str(int(digests))}
         command = [sys.executable, "-m", "shim", "run", "-n", str(ranks), str(script)]
-        subprocess.run(command, env=environment, capture_output=True, timeout=60, start_new_session=True)
+        subprocess.run(command, env=environment, capture_output=True, timeout=300, start_new_session=True)
         assert len(list(to.glob("rank*.shimtrace"))) == ranks
         return to
 

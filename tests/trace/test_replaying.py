@@ -27,7 +27,7 @@ from shim.trace.replaying.rank import call_from
 
 def replay(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "shim", "trace", "replay", str(folder), *options]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60)
+    return subprocess.run(command, capture_output=True, text=True, timeout=300)
 
 
 @pytest.mark.parametrize("ranks", [2, 3])

@@ -32,7 +32,7 @@ def trace(*arguments: str | Path) -> Result:
 def launch(*arguments: str | Path, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "shim", "trace", "run", *map(str, arguments)]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("SHIM_TRACE")}
-    return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=60)
+    return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=300)
 
 
 def test_a_slow_rank_is_named(recorded: Callable[..., Path]) -> None:
@@ -162,7 +162,7 @@ def test_several_runs_in_one_folder_are_kept_apart(script: Path, tmp_path: Path)
     folder = tmp_path / "runs"
     for _ in range(2):
         subprocess.run(
-            [sys.executable, "-m", "shim", "run", "-n", "2", str(script)], env={**os.environ, "SHIM_TRACE": str(folder)}, capture_output=True, timeout=60
+            [sys.executable, "-m", "shim", "run", "-n", "2", str(script)], env={**os.environ, "SHIM_TRACE": str(folder)}, capture_output=True, timeout=300
         )  # fmt: skip
     assert {file.name for file in folder.iterdir()} == {
         "rank0.shimtrace", "rank1.shimtrace", "rank0.2.shimtrace", "rank1.2.shimtrace",

@@ -79,6 +79,6 @@ for module in pkgutil.walk_packages(shim.core.__path__, "shim.core."):
         importlib.import_module(module.name)
         print(module.name)
 """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300)
     assert done.stderr == ""
     assert {"shim.core.calls", "shim.core.groups.world", "shim.core.job.rendezvous"} <= set(done.stdout.split())

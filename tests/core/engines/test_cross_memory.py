@@ -116,6 +116,6 @@ def test_the_world_begins_with_what_the_environment_says() -> None:
             env=os.environ | alone | {"SHIM_CROSS_MEMORY": text},
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=300,
         )
         assert told in result.stdout, result.stderr

@@ -39,7 +39,7 @@ def test_the_environment_says_where_measurements_are_kept(environment: dict[str,
 def started_alone(**variables: str) -> str:
     alone = {"SHIM_RANK": "0", "SHIM_WORLD_SIZE": "1", "SHIM_JOB": f"measurements {os.getpid()}"}
     result = subprocess.run(
-        [sys.executable, "-c", INIT], env=os.environ | alone | variables, capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", INIT], env=os.environ | alone | variables, capture_output=True, text=True, timeout=300
     )
     assert result.returncode == 0, result.stderr
     return result.stdout

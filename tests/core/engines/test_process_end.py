@@ -43,6 +43,6 @@ def test_daemon_threads_that_wait_for(what: str, tmp_path: Path) -> None:
     command = [sys.executable, "-c", PROGRAM]
     arguments = [f"file://{tmp_path}/meeting", what]
     with subprocess.Popen([*command, "1", *arguments], stdin=subprocess.PIPE) as other:
-        ended = subprocess.run([*command, "0", *arguments], capture_output=True, text=True, timeout=50, check=False)
-        other.communicate(timeout=50)
+        ended = subprocess.run([*command, "0", *arguments], capture_output=True, text=True, timeout=300, check=False)
+        other.communicate(timeout=300)
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")

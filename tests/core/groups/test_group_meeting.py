@@ -45,7 +45,7 @@ def test_a_rank_that_goes_is_noticed(how: str, name: str, tmp_path: object) -> N
         )
         for rank in range(3)
     ]
-    printed = [rank.communicate(timeout=60)[0].strip() for rank in ranks]
+    printed = [rank.communicate(timeout=300)[0].strip() for rank in ranks]
     assert [printed[0], printed[2]] == [f"True (1,) {bool(name)}"] * 2
     assert ranks[1].returncode == (-signal.SIGKILL if how == "dies" else os.EX_OK)
 
@@ -61,5 +61,5 @@ def test_who_died_is_named_before_who_left_for_it(tmp_path: object) -> None:
         )
         for rank in range(3)
     ]
-    printed = [rank.communicate(timeout=60)[0].strip() for rank in ranks]
+    printed = [rank.communicate(timeout=300)[0].strip() for rank in ranks]
     assert [printed[0], printed[2]] == ["True (1,) True"] * 2

@@ -18,7 +18,7 @@ def begin(): dist.init_process_group(rank=0, world_size=1)
 
 def run(body: str) -> subprocess.CompletedProcess[str]:
     program = BEGINNING + textwrap.dedent(body)
-    return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300)
 
 
 @pytest.mark.parametrize(

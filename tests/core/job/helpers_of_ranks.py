@@ -57,7 +57,7 @@ def run_helper(way: str, depth: int, rank: int, size: int, place: str, timeout: 
     rest = (depth - 1, rank, size, place, timeout)
     if way == "program":
         words = [sys.executable, __file__, "helper", way, *map(str, rest)]
-        return subprocess.run(words, stdout=subprocess.PIPE, text=True, check=True, timeout=60).stdout
+        return subprocess.run(words, stdout=subprocess.PIPE, text=True, check=True, timeout=300).stdout
     reader, writer = multiprocessing.Pipe(duplex=False)
     if way == "os.fork":
         if os.fork() == 0:

@@ -76,7 +76,7 @@ print(jobs.be_rank({parent or "none"!r}, {rank}, 2, {place!r}))
 
 def test_ranks_with_proof_of_two_jobs_are_told_and_do_not_meet(tmp_path: Path) -> None:
     ranks = [rank_of(parent, rank, f"file://{tmp_path}/meeting", 4) for rank, parent in enumerate(["100", "200"])]
-    (said_0, warned_0), (said_1, warned_1) = (rank.communicate(timeout=60) for rank in ranks)
+    (said_0, warned_0), (said_1, warned_1) = (rank.communicate(timeout=300) for rank in ranks)
     assert f"found rank 1 of another job: process {ranks[1].pid}, which process 200 started" in warned_0
     assert f"found rank 0 of another job: process {ranks[0].pid}, which process 100 started" in warned_1
     for said in (said_0, said_1):
@@ -89,7 +89,7 @@ def test_ranks_with_proof_of_two_jobs_are_told_and_do_not_meet(tmp_path: Path) -
 def test_a_name_of_the_job_brings_them_together(tmp_path: Path) -> None:
     place = f"file://{tmp_path}/meeting"
     ranks = [rank_of(parent, rank, place, 60, "ours") for rank, parent in enumerate(["100", "200"])]
-    assert [rank.communicate(timeout=60)[0] for rank in ranks] == ["met: 100 200\n"] * 2
+    assert [rank.communicate(timeout=300)[0] for rank in ranks] == ["met: 100 200\n"] * 2
 
 
 @pytest.mark.parametrize("parents", [("", "200"), ("100", "")])
@@ -97,7 +97,7 @@ def test_a_rank_without_proof_meets_one_that_has_some(parents: tuple[str, str], 
     place = f"file://{tmp_path}/meeting"
     ranks = [rank_of(parent, rank, place, 3) for rank, parent in enumerate(parents)]
     met = " ".join(sorted(parent or "none" for parent in parents))
-    assert [rank.communicate(timeout=60)[0] for rank in ranks] == [f"met: {met}\n"] * 2
+    assert [rank.communicate(timeout=300)[0] for rank in ranks] == [f"met: {met}\n"] * 2
 
 
 @pytest.mark.parametrize(

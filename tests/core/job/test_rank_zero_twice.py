@@ -38,6 +38,6 @@ def test_both_are_told(children: tuple[int, int], timeout: float, tmp_path: Path
     processes = [
         subprocess.Popen([*command, str(count), str(timeout)], stdout=subprocess.PIPE, text=True) for count in children
     ]
-    said = [process.communicate(timeout=100)[0].strip() for process in processes]
+    said = [process.communicate(timeout=300)[0].strip() for process in processes]
     parent, mine = os.getpid(), [process.pid for process in processes]
     assert said == [f"True; True; {' '.join(map(str, sorted([*mine, parent, parent])))}"] * 2

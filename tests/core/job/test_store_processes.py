@@ -161,7 +161,7 @@ server.get("end")
 
 
 def test_a_forked_child_uses_the_store_and_does_not_keep_the_server() -> None:
-    ended = subprocess.run([sys.executable, "-c", FORK], capture_output=True, text=True, timeout=60, check=False)
+    ended = subprocess.run([sys.executable, "-c", FORK], capture_output=True, text=True, timeout=300, check=False)
     assert (ended.stdout, ended.stderr, ended.returncode) == ("well\n", "", 0)
 
 

@@ -55,7 +55,7 @@ def answers(
     ]
     try:
         said = [json.loads(rank.stdout.readline() or "[null, 0]") for rank in ranks if rank.stdout]
-        return [tuple(one) for one in said], [rank.communicate(timeout=60)[1] for rank in ranks]
+        return [tuple(one) for one in said], [rank.communicate(timeout=300)[1] for rank in ranks]
     finally:
         for rank in ranks:
             rank.kill()
@@ -136,7 +136,7 @@ def test_a_launchers_name_is_that_of_the_outer_job(launcher: str, size: str) -> 
     program = "import os; os.environ.clear(); from shim.core.job.outer_job import outer_job; print(outer_job())"
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("SHIM_", "SLURM_"))}
     ended = subprocess.run(
-        [sys.executable, "-c", program], env=environment | told, capture_output=True, text=True, timeout=60, check=True
+        [sys.executable, "-c", program], env=environment | told, capture_output=True, text=True, timeout=300, check=True
     )
     assert ended.stdout.strip().startswith(launcher if size == "2" else "")
     assert bool(ended.stdout.strip()) is bool(launcher and size == "2")

@@ -204,7 +204,7 @@ def test_processes_without_a_launcher_meet(launched: Any, version: str, count: i
         )
         for rank in range(count)
     ]
-    printed = [process.communicate(timeout=50)[0] for process in processes]
+    printed = [process.communicate(timeout=300)[0] for process in processes]
     assert [process.returncode for process in processes] == [0] * count, printed
     for turn in range(3):
         arrived = [int(re.findall(rf"before {turn} (\d+)", text)[0]) for text in printed]

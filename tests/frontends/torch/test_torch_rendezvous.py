@@ -302,7 +302,7 @@ def run(program: str, **variables: str) -> subprocess.CompletedProcess[str]:
         [sys.executable, "-c", program],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         check=False,
         env=os.environ | variables,
     )

@@ -42,7 +42,7 @@ def outcomes() -> dict[str, tuple[int, str]]:
         env={**os.environ, "PYTHONPATH": paths},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
         check=True,
     )
     found: dict[str, tuple[int, str]] = json.loads(done.stdout)

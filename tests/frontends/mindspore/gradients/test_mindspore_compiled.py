@@ -281,7 +281,7 @@ def assert_program_passes(program: str, folder: Path) -> None:
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
+        timeout=300,
         cwd=folder,
         env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[4])},
     )

@@ -33,7 +33,7 @@ def test_a_process_that_imports_torch_alone(served: str, backend: str, group: st
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
+        timeout=300,
     )
     assert ended.returncode == 0, ended.stderr
     loaded, told = ended.stdout.splitlines()
@@ -73,7 +73,7 @@ def test_checkpoints_are_saved_by_a_process_of_each_rank(tmp_path: Path) -> None
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
+        timeout=300,
     )
     assert ended.returncode == 0, ended.stderr
     assert sorted(line for line in ended.stdout.splitlines() if "EngineGroup" in line) == [
@@ -91,7 +91,7 @@ def test_a_value_that_is_none_is_told() -> None:
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
+        timeout=300,
     )
     assert ended.returncode == 1
     assert "SHIM_TORCH_BACKEND must be 0 or 1, got 'off'" in ended.stderr
@@ -107,7 +107,7 @@ def test_the_order_of_imports_makes_no_difference(served: str, first: str) -> No
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
+        timeout=300,
     )
     assert ended.stdout == "True\n", ended.stderr
 
@@ -126,6 +126,6 @@ def test_a_program_with_a_module_called_shim_still_imports_torch(tmp_path: Path)
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
+        timeout=300,
     )
     assert ended.stdout == f"{tmp_path / 'shim.py'} 1.0\n", ended.stderr

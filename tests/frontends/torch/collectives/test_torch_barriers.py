@@ -276,7 +276,7 @@ def test_a_rank_that_died_is_not_waited_for(tmp_path: Any) -> None:
         )
         for rank in range(3)
     ]
-    told = [one.communicate(timeout=60)[0] for one in ranks]
+    told = [one.communicate(timeout=300)[0] for one in ranks]
     assert [one.returncode for one in ranks] == [0, 0, 0]
     assert told[2].startswith("PeerLostError torch.distributed.monitored_barrier: group rank 1 has not come")
     assert told[0].startswith(("MismatchError", "PeerLostError")), told[0]  # group rank 0 tells it, or goes itself
