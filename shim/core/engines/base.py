@@ -28,9 +28,8 @@ class _SupportsBuffer(Protocol):
     def __buffer__(self, flags: int, /) -> memoryview: ...
 
 
-Tensor = (
-    _SupportsDlpack | _SupportsBuffer | Elements
-)  # to a type checker; MindSpore's have neither, and no types of their own
+# To a type checker. MindSpore's tensors have neither method, and no types of their own.
+Tensor = _SupportsDlpack | _SupportsBuffer | Elements
 Tensors = Any  # one tensor, cut along dimension 0, or a sequence of one tensor per rank
 Splits = Sequence[int] | None
 
@@ -54,6 +53,9 @@ class Engine(DefaultMoves):
     tensor, and, where the parts are those of ``input`` or ``output``, for their shape, stacked or one after the other.
     Tensors of one call may alias only where the frameworks allow it: an in-place all_reduce, broadcast or reduce, and
     an input that is this rank's own part of the output.
+
+    Any thread may prepare, start and wait for operations; those of a group are carried out one at a time, in the order in which
+    they are started. Any thread may ask who is gone, give the group up, set its timeout and close it, during operations too.
     """
 
     name: str
