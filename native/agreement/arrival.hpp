@@ -56,8 +56,8 @@ struct Agreement {
 // What a rank gives to an operation.
 class Contribution {
  public:
-  virtual std::size_t contributed_bytes() const { return 0; }
-  virtual void write_contribution(std::byte* /* to */) const {}
+  virtual std::size_t contributed_bytes() const = 0;
+  virtual void write_contribution(std::byte* to) const = 0;
   // Says where the others can read it, if that may be worth it, and returns how: see loans.hpp.
   virtual std::uint16_t lend(Group& group, std::uint64_t sequence) const = 0;
   // Puts what the others need of this rank into its slot of the first step, if that is little enough to be worth it

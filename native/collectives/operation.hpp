@@ -12,27 +12,27 @@ namespace shim {
 
 // Made and checked by one thread, carried out once by that thread or another. Does not own the tensors' memory.
 // After a Failure(mismatch), and a Failure(memory), no output has been written; after any other they are undefined.
-class Operation : private Contribution {  // by default one that moves nothing
+class Operation : private Contribution {
  public:
   virtual ~Operation() = default;
   // Carries it out, which one thread of the group may do at a time. Throws Failure or Interrupted.
   void execute(Group& group);
   // What it moves on this rank, to tell large operations from small ones.
-  virtual std::size_t bytes() const { return 0; }
+  virtual std::size_t bytes() const = 0;
   // What it reads and writes on this rank.
-  virtual Accesses accesses() { return {}; }
+  virtual Accesses accesses() = 0;
 
  protected:
   explicit Operation(Call&& call) : call_(std::move(call)) {}
 
-  virtual void load() {}                                // make inputs readable as bytes
-  virtual void read_lines(Group&, const Agreement&) {}  // small: everything is in the arrival lines
-  virtual void read_rings(Group&, const Agreement&) {}  // large
+  virtual void load() = 0;                                                // make inputs readable as bytes
+  virtual void read_lines(Group& group, const Agreement& agreement) = 0;  // small: everything is in the arrival lines
+  virtual void read_rings(Group& group, const Agreement& agreement) = 0;  // large
   // Large, where the others' tensors can be reached. The outputs are the same, bit by bit.
-  virtual void read_directly(Group&, const Agreement&, const DirectAccess&) {}
+  virtual void read_directly(Group& group, const Agreement& agreement, const DirectAccess& access) = 0;
   // Adds what the others read of this rank's tensors.
-  virtual void lend_to(Loan&) const {}
-  virtual void store() {}  // bring staged outputs to their tensors
+  virtual void lend_to(Loan& loan) const = 0;
+  virtual void store() = 0;  // bring staged outputs to their tensors
 
   Call call_;
 

@@ -70,8 +70,9 @@ class Group {
   void leave(const std::string& why = {});
   bool has_left() const { return left_.load(std::memory_order_relaxed); }
   // The others: which are there, and how those went that are not.
-  Peers& peers() { return peers_; }
   const Peers& peers() const { return peers_; }
+  // Reads from the pidfds which processes the others are; before anything needs them. Else they are this process.
+  void set_processes(const std::vector<Descriptor>& pidfds) { peers_.set_processes(pidfds); }
   bool is_gone(int rank) const { return peers_.is_gone(rank); }
   // Says that the process of group rank `rank` died, and how: "was killed by SIGKILL", empty where nobody knows.
   void mark_lost(int rank, std::string how = {});

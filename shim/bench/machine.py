@@ -7,7 +7,6 @@ import platform
 from pathlib import Path
 
 _SYS = Path("/sys")
-_UNITS = {"K": 1 << 10, "M": 1 << 20}
 
 
 def processors() -> int:
@@ -32,11 +31,6 @@ def bind_to_processor(rank: int) -> None:
 def available_memory() -> int:
     """Return the bytes that can be taken without swapping."""
     return _field(Path("/proc/meminfo"), "MemAvailable") * 1024
-
-
-def largest_cache() -> int:
-    """Return the bytes of the largest cache of the first processor, 0 where the system does not tell."""
-    return max((int(size[:-1]) * _UNITS[size[-1]] for size in _caches().values() if size[-1:] in _UNITS), default=0)
 
 
 def describe() -> dict[str, object]:

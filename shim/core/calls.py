@@ -277,7 +277,8 @@ _Method = Callable[..., Any]  # of an engine, which is its first argument, with 
 def _elsewhere(caller: Caller, group: ProcessGroup, error: BaseException, method: _Method, *call: Any) -> Work:
     """Have the engine of a device carry out the call that the group's engine ended with *error*, as a tensor is there.
 
-    *method* is given that engine: a function that the collective's own variables need not outlive, which would slow down every call. Another *error*, and one of a device that nobody serves, is raised as ``refused`` does.
+    *method* is given that engine: a function that the collective's own variables need not outlive, which would slow down every
+    call. Another *error*, and one of a device that nobody serves, is raised as ``refused`` does.
     """
     try:
         if not isinstance(error, DeviceTensorError):

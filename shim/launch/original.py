@@ -203,7 +203,10 @@ def main() -> None:
         begin, descriptors, _, _ = socket.recv_fds(requests, 1, 3)
         if not begin:
             return
-        request = messages.recv()
+        try:
+            request = messages.recv()
+        except EOFError:  # who asked has died between the two
+            return
         answer = 0
         if request is not None:
             answer = _reaped(request) if isinstance(request, int) else _copied(request, descriptors, requests, messages)

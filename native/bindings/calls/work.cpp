@@ -175,7 +175,7 @@ void Member::make(std::shared_ptr<Member>& member, const Meeting& meeting, Encou
   set_place_teller(&source_line_of_program);
   Group& group = member->group;
   group.engine = meeting.engine + ", as " + meeting.engine_reason;
-  group.peers().set_processes(encounter.pidfds);
+  group.set_processes(encounter.pidfds);
   group.note(group.rank()).address.write(Inquiries::tell_of(group, identity.value_or(status.st_ino)));
   Watcher::instance().watch(group, std::move(encounter.pidfds));
 }

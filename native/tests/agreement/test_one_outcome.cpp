@@ -232,7 +232,7 @@ SHIM_TEST(a_rank_that_gives_up_in_the_second_of_two_agreements_gets_what_the_oth
       if (me.rank() == 2) {  // it can map nothing of rank 1's
         std::vector<Descriptor> processes(3);
         processes[1] = process_that_has_ended();
-        me.group().peers().set_processes(processes);
+        me.group().set_processes(processes);
       }
       Floats tensor(ThroughRings::count, lends, me.rank());
       GivesUpInReserve gives_up(me.group(), waits, over);

@@ -25,9 +25,8 @@ _GONE = struct.Struct("<BI")
 _GATHER = 0.01  # seconds between two messages about ranks that went
 # Telling takes at most a tenth of the time. Otherwise, when all ranks leave at once, each leaving would be told to each rank.
 _SHARE = 10
-_Asker = (
-    tuple[int, int] | None
-)  # a rank that waits for a value, with the number of its request; None where none is to be given
+# A rank that waits for a value, with the number of its request; None where none is to be given.
+_Asker = tuple[int, int] | None
 
 
 class Hub:
@@ -238,6 +237,8 @@ class Hub:
         del self._links[rank]
         self._heart.remove(link)
         link.close()
+        for asker in [asker for asker in self._values.waiting if asker is not None and asker[0] == rank]:
+            del self._values.waiting[asker]
 
     def _end(self, ranks: Sequence[int], ending: Ending) -> None:
         if not self._is_complete:  # whoever went may be started again

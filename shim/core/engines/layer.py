@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 
 class Layer(Engine):
-    """Asks *under*, in which this rank is *rank* among *size*, for all that it does not do itself.
+    """Has *under*, in which this rank is *rank* among *size*, agree, send and receive, and tell of other ranks and of its end.
 
-    Of the collectives it has the defaults, which agree, send and receive by means of *under*.
+    Of the collectives it has the defaults, which are made of these. *under* need not have more: it may be a group that is carried.
     """
 
     def __init__(self, under: Engine, rank: int, size: int) -> None:

@@ -69,6 +69,10 @@ class Connection(Generic[_Kind]):
         if already:
             self._take(already)
 
+    def take_bodies_of(self, bytes: int) -> None:
+        """Take frames with bodies of so many bytes at most from now on. On the loop's thread, or before the start."""
+        self._opening.largest = bytes
+
     def send(self, kind: IntEnum, *pieces: bytes) -> None:
         """Send a frame, now or as soon as the socket takes it. Never waits."""
         with self._lock:
@@ -161,6 +165,9 @@ class Connection(Generic[_Kind]):
                 self._on_frame(kind, body)
         except (ValueError, struct.error) as error:
             self.lose(How.BROKE, f"a frame came that cannot be read: {error}")
+        except Exception as error:  # a mistake of ours: the other end is not to wait for an answer
+            self.lose(How.BROKE, f"a frame came that could not be served: {error!r}")
+            raise
 
     def _send_some(self) -> OSError | None:
         while self._out:

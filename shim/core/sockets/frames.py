@@ -49,13 +49,14 @@ class Sealing:
 
 
 class Opening(Generic[_Kind]):
-    """Takes apart what one end receives, whose frames are of *kinds*."""
+    """Takes apart what one end receives, whose frames are of *kinds* and have bodies of at most ``largest`` bytes."""
 
     def __init__(self, kinds: type[_Kind], key: bytes | None) -> None:
         self._kinds = kinds
         self._base = None if key is None else hmac.new(key, digestmod="sha256")
         self._number = 0
         self._buffer = bytearray()
+        self.largest = LARGEST
 
     def feed(self, data: bytes) -> Iterator[tuple[_Kind, bytes]]:
         """Yield the frames that are whole with *data*. Raises BadFrame."""
@@ -64,15 +65,22 @@ class Opening(Generic[_Kind]):
         around = _HEADER.size + (0 if self._base is None else _SUM)
         try:
             while end - at >= _HEADER.size:
-                length, kind = _opened_header(self._buffer, at)
+                length, number = _opened_header(self._buffer, at, self.largest)
+                kind = self._kind(number)  # before the body has come, which a stranger could let grow
                 if end - at < around + length:
                     break
                 start, at = at, at + around + length
-                yield self._opened(start, length, kind)
+                yield kind, self._opened(start, length)
         finally:
             del self._buffer[:at]
 
-    def _opened(self, start: int, length: int, kind: int) -> tuple[_Kind, bytes]:
+    def _kind(self, number: int) -> _Kind:
+        try:
+            return self._kinds(number)
+        except ValueError:
+            raise BadFrame(f"a frame of kind {number} came, and there is none") from None
+
+    def _opened(self, start: int, length: int) -> bytes:
         first = start + _HEADER.size
         body = bytes(memoryview(self._buffer)[first : first + length])
         if self._base is not None:
@@ -82,16 +90,13 @@ class Opening(Generic[_Kind]):
             self._number += 1
             if not hmac.compare_digest(checksum.digest()[:_SUM], bytes(self._buffer[first + length :][:_SUM])):
                 raise BadFrame("a frame came whose checksum is wrong")
-        try:
-            return self._kinds(kind), body
-        except ValueError:
-            raise BadFrame(f"a frame of kind {kind} came, and there is none") from None
+        return body
 
 
-def _opened_header(data: bytes | bytearray, at: int = 0) -> tuple[int, int]:
+def _opened_header(data: bytes | bytearray, at: int = 0, largest: int = LARGEST) -> tuple[int, int]:
     length, kind = _HEADER.unpack_from(data, at)
-    if length > LARGEST:
-        raise BadFrame(f"a frame of {length} bytes came, and {LARGEST} is the most")
+    if length > largest:
+        raise BadFrame(f"a frame of {length} bytes came, and {largest} is the most")
     return length, kind
 
 

@@ -84,7 +84,7 @@ class Listener:
             except OSError as error:
                 if error.errno in _TOO_MANY:
                     self._note(f"this process cannot open more files ({error.strerror})")
-                    self._loop.release(self._socket)  # those who wait there would wake the thread again at once
+                    self._loop.pause(self._socket)  # those who wait there would wake the thread again at once
                     self._loop.call_later(_AFTER_TOO_MANY, self._reopen)
                 return
             sock.setblocking(False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import heapq
 import itertools
 import os
@@ -16,6 +17,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
+_LONGEST_PASS = 3600.0  # seconds: the kernel takes no wait of many days
 _loops: weakref.WeakSet[Loop] = weakref.WeakSet()
 
 
@@ -72,10 +74,15 @@ class Loop:
             events = selectors.EVENT_READ | (selectors.EVENT_WRITE if writable else 0)
             self._selector.modify(sock, events, self.sockets[sock])
 
+    def pause(self, sock: socket.socket) -> None:
+        """Do not look at *sock* until ``add`` is called for it again. On the thread only."""
+        self._selector.unregister(sock)
+
     def remove(self, sock: socket.socket) -> None:
         """Close *sock*. On the thread only."""
         if self.sockets.pop(sock, None) is not None:
-            self._selector.unregister(sock)
+            with contextlib.suppress(KeyError):  # it is paused
+                self._selector.unregister(sock)
         sock.close()
 
     def release(self, sock: socket.socket) -> None:
@@ -126,7 +133,7 @@ class Loop:
     def _pass(self) -> None:
         seconds = 0.0 if self._calls else None
         if self._timers and seconds is None:
-            seconds = max(0.0, self._timers[0][0] - time.monotonic())
+            seconds = min(max(0.0, self._timers[0][0] - time.monotonic()), _LONGEST_PASS)
         for key, events in self._selector.select(seconds):
             if key.data is None:
                 os.eventfd_read(self._wakes)

@@ -37,6 +37,8 @@ class Place(NamedTuple):
             return ""
         module = str(self.function.f_globals.get("__name__", "")).removeprefix("shim.frontends.")
         framework, *path = module.split(".")
+        if framework == "_paddle":  # both versions have the function at one path
+            path = ["distributed", *(part for part in path if part == "stream")]
         parts = [framework.removeprefix("_"), *(part for part in path if not part.startswith("_"))]
         return ".".join([*parts, self.function.f_code.co_name])
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import struct
 import subprocess
 import sys
+import zlib
 from pathlib import Path
 
 import pytest
@@ -53,6 +55,25 @@ def test_a_damaged_record_is_cut_off(tmp_path: Path) -> None:
     content[-1] ^= 1
     path.write_bytes(content)
     assert FileStore(str(path)).list_keys() == ["a"]
+
+
+def test_zeros_behind_the_records_are_cut_off(tmp_path: Path) -> None:
+    """As a file system may leave them when the machine loses its power."""
+    path = tmp_path / "store"
+    FileStore(str(path)).set("a", "1")
+    path.write_bytes(path.read_bytes() + bytes(16))
+    assert FileStore(str(path)).list_keys() == ["a"]
+    FileStore(str(path)).set("b", "2")
+    assert FileStore(str(path)).multi_get(["a", "b"]) == [b"1", b"2"]
+
+
+def test_a_whole_record_that_no_store_writes_is_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "store"
+    FileStore(str(path)).set("a", "1")
+    for body in (b"\xff", b"\x01\xff\xff\xff\xff"):
+        path.write_bytes(path.read_bytes() + struct.pack("<II", len(body), zlib.crc32(body)) + body)
+        with pytest.raises(StoreError, match="is damaged"):
+            FileStore(str(path)).get("a")
 
 
 def test_what_is_cut_off_does_not_come_back(tmp_path: Path) -> None:

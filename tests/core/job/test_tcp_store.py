@@ -111,6 +111,9 @@ def test_something_else_than_a_store_is_told_apart() -> None:
     [
         b"GET / HTTP/1.0\r\n\r\n",
         b"shim-store 1\n",
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+        b"\x00\x00\x00\x01\xc8",
+        GREETING + b"\x94\x01\x00\x00\x02\x90\x01\x00\x00" + 400 * b"9",
         GREETING + b"\xff\xff\xff\xff\x01",
         GREETING + b"\x00\x00\x00\x00\x63",
         GREETING + b"\x05\x00\x00\x00\x01\x05\x00\x00\x00x",
@@ -120,6 +123,9 @@ def test_something_else_than_a_store_is_told_apart() -> None:
     ids=[
         "another protocol",
         "another version",
+        "the greeting of TLS",
+        "a large frame before the greeting",
+        "a wait beyond floating point",
         "a length beyond reason",
         "an unknown code",
         "a field cut off",
@@ -135,6 +141,18 @@ def test_a_server_closes_on_what_no_store_sends(sent: bytes) -> None:
     assert received in (b"", GREETING)
     server.set("key", "value")
     assert server.get("key") == b"value"
+    server.close()
+
+
+def test_a_wait_for_longer_than_clocks_count_holds_up_nobody() -> None:
+    server = TCPStore("localhost", 0, 1, True, 20)
+    with socket.create_connection(("localhost", server.port), 20) as other:
+        other.sendall(GREETING + b"\x1d\x00\x00\x00\x02\x14\x00\x00\x00" + 20 * b"9" + b"\x01\x00\x00\x00a")
+        server.set("b", "1")
+        server.set("a", "2")
+        received = b""
+        while not received.endswith(b"2"):
+            received += other.recv(100)
     server.close()
 
 

@@ -43,8 +43,17 @@ def test_every_changed_byte_is_seen() -> None:
     for at in range(4, len(first)):  # another length waits for more, or ends elsewhere
         changed = bytearray(first)
         changed[at] ^= 1
-        with pytest.raises(BadFrame, match="checksum is wrong"):
+        with pytest.raises(BadFrame, match="and there is none" if at == 4 else "checksum is wrong"):
             list(Opening(Kind, KEY).feed(bytes(changed)))
+
+
+@pytest.mark.parametrize("key", [None, KEY])
+@pytest.mark.parametrize("header", [b"\xff\xff\xff\x00\xc8", b"\x09\x00\x00\x00\x04"], ids=["of no kind", "too long"])
+def test_what_cannot_be_a_frame_is_refused_before_its_body_comes(key: bytes | None, header: bytes) -> None:
+    opening = Opening(Kind, key)
+    opening.largest = 8
+    with pytest.raises(BadFrame):
+        list(opening.feed(header))
 
 
 @pytest.mark.parametrize("order", [[0, 0], [1], [0, 2], [1, 0]])

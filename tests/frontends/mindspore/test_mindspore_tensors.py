@@ -89,5 +89,7 @@ def test_mindspore_has_nothing_to_warn_of() -> None:
         "tensor = mindspore.Tensor([1.0]); dist.all_reduce(tensor); dist.all_gather([tensor.copy()], tensor)"
     )
     environment = {name: value for name, value in os.environ.items() if not name.startswith("GLOG")}
-    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300, env=environment)
+    ended = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=300, env=environment
+    )
     assert (ended.returncode, "WARNING" in ended.stderr) == (0, False), ended.stderr

@@ -1,1 +1,1 @@
-"""What stands before an engine where ``SHIM_TRACE`` is set: it records every call."""
+"""The layer on an engine where ``SHIM_TRACE`` is set: it records every call."""

@@ -123,7 +123,10 @@ class _Log:
         if self._end == 0:
             place = self._begin(descriptor, news)
         for end, body in _records(news, place):
-            self._table.carry_out(Operation(body[0]), Fields(body[1:]).values())
+            try:
+                self._table.carry_out(Operation(body[0]), Fields(body[1:]).values())
+            except (ValueError, TypeError) as error:
+                raise StoreError(f"the store in {self.path} is damaged: {error}\nStart with a new file.") from None
             place = end
         self._end += place
         if self._end < status.st_size:
@@ -189,7 +192,7 @@ def _records(log: bytes, place: int) -> Iterator[tuple[int, bytes]]:
     while place + _HEAD.size <= len(log):
         size, checksum = _HEAD.unpack_from(log, place)
         body = log[place + _HEAD.size : place + _HEAD.size + size]
-        if len(body) < size or zlib.crc32(body) != checksum:
+        if not 0 < size <= len(body) or zlib.crc32(body) != checksum:
             return
         place += _HEAD.size + size
         yield place, body

@@ -14,7 +14,7 @@ from functools import partial
 from shim.core.job.stores.base import timed_out
 from shim.core.job.stores.table import VERSION, Operation, SharedTable, packed
 from shim.core.sockets.connection import Connection, How
-from shim.core.sockets.frames import BadFrame, Fields
+from shim.core.sockets.frames import LARGEST, BadFrame, Fields
 from shim.core.sockets.listening import Listener, listening_at
 from shim.core.sockets.loop import Loop
 from shim.errors import ArgumentError, StoreLostError
@@ -126,6 +126,7 @@ class _Service:
         client = _Client()
         hear, lose = partial(self._hear, client), partial(self._lose, client)
         client.line = Connection(self._loop, sock, Operation, (None, None), hear, lose)
+        client.line.take_bodies_of(len(VERSION))
         client.line.start()
         client.line.send(Operation.GREET, VERSION)
 
@@ -135,18 +136,19 @@ class _Service:
             client.has_greeted = operation is Operation.GREET and body == VERSION
             if not client.has_greeted:
                 raise BadFrame("it is no store, or one of another version")
+            client.line.take_bodies_of(LARGEST)
             return
-        if client in self._table.waiting:
+        if client in self._table.waiting or client.line.unsent:
             raise BadFrame("it asks before it has its answer")
         try:
             wait, *fields = Fields(body).values()
-            client.seconds = int(wait) / 1e6
+            client.seconds = min(int(wait) / 1e6, threading.TIMEOUT_MAX)
             if not self._table.ask(client, operation, fields):
                 client.deadline = time.monotonic() + client.seconds
                 self._look_at(client.deadline)
         except ArgumentError as error:
             client.line.send(Answer.REFUSED, packed([str(error).encode()]))
-        except TypeError as error:  # of another number of fields
+        except (TypeError, OverflowError) as error:  # of another number of fields, or a wait of hundreds of digits
             raise BadFrame(str(error)) from None
 
     def _answer(self, client: _Client, result: list[bytes]) -> None:

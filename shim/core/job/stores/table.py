@@ -174,7 +174,10 @@ class SharedTable(Generic[_Asker]):
             return False
         self._answer(asker, result)
         if operation in MUTATING:
+            changed = frozenset(fields)  # the keys among them; of one that joins there are none
             for other, request in list(self.waiting.items()):
+                if changed and changed.isdisjoint(request[1]):
+                    continue
                 result = self._table.carry_out(*request)
                 if result is not None:
                     del self.waiting[other]

@@ -1,7 +1,7 @@
 """The functions of ``paddle.distributed.stream`` without a reduce op, the same in every version of paddle.
 
-``use_calc_stream`` is a rule about ``sync_op``. Host tensors have no stream. A synchronous call with tensors on a device goes on the current stream, which is Paddle's calculation
-stream, whether *use_calc_stream* says so or not; one that is started goes beside it.
+``use_calc_stream`` is a rule about ``sync_op``. Host tensors have no stream. A synchronous call with tensors on a device goes on
+the current stream, which is Paddle's calculation stream, whether *use_calc_stream* says so or not; one that is started goes beside it.
 The output comes first in alltoall and alltoall_single, and the output's split sizes before the input's, in paddle 2 too.
 """
 
