@@ -141,7 +141,7 @@ class _Rank:
 class SpawnedRanks:
     """The processes that call *func* with *arguments*, one for each of *environments*; errors are told with *title* in front.
 
-    ``processes`` are in rank order, and so is what they hand back, in ``return_queues`` and ``error_queues``; ``sentinels``
+    With *join*, all have ended once it is made, or it raises what ``join`` does. ``processes`` are in rank order, and so is what they hand back, in ``return_queues`` and ``error_queues``; ``sentinels``
     has the rank of each that is not known to have ended. Raises ArgumentError for what cannot be sent to a process.
     """
 
@@ -153,6 +153,7 @@ class SpawnedRanks:
         environments: Sequence[Mapping[str, str]],
         start_method: str,
         daemon: bool,
+        join: bool = False,
     ) -> None:
         self._title = title
         self._ranks: list[_Rank] = []
@@ -174,13 +175,15 @@ class SpawnedRanks:
                     _start(process)
                 with suppress(BrokenPipeError):  # it has ended, which is seen when it is waited for
                     mine.send_bytes(b"begin")
-        except BaseException:  # Ctrl-C too: no rank is left behind
+            self.processes = [rank.process for rank in self._ranks]
+            self.return_queues = [rank.values for rank in self._ranks]
+            self.error_queues = [rank.errors for rank in self._ranks]
+            self.sentinels: dict[int, int] = {process.sentinel: rank for rank, process in enumerate(self.processes)}
+            while join and not self.join():
+                pass
+        except BaseException:  # Ctrl-C too, whenever it comes: no rank is left behind
             self.end()
             raise
-        self.processes = [rank.process for rank in self._ranks]
-        self.return_queues = [rank.values for rank in self._ranks]
-        self.error_queues = [rank.errors for rank in self._ranks]
-        self.sentinels: dict[int, int] = {process.sentinel: rank for rank, process in enumerate(self.processes)}
 
     def join(self, timeout: float | None = None) -> bool:
         """Wait until a process has ended, at most *timeout* seconds, and tell whether all have.
@@ -193,15 +196,6 @@ class SpawnedRanks:
         while not self._look(min(_INTERVAL, until - time.monotonic())) and time.monotonic() < until:
             pass
         return not self.sentinels
-
-    def join_all(self) -> None:
-        """Wait until all have ended; what ends the waiting ends them."""
-        try:
-            while not self.join():
-                pass
-        except BaseException:  # Ctrl-C too: no rank is left behind
-            self.end()
-            raise
 
     def end(self) -> None:
         """End the processes that are left."""

@@ -19,9 +19,15 @@ from shim.launch import spawning
 from shim.launch.spawning import RankFailedError, SpawnedRanks
 
 
-def spawn(func: Callable[..., Any], arguments: tuple[Any, ...], **environments: str) -> SpawnedRanks:
-    """Start ranks by fork, which have nothing but their *environments* in theirs."""
-    return SpawnedRanks("test", func, arguments, [{"ME": me} for me in environments.values()], "fork", False)
+def spawn(
+    func: Callable[..., Any],
+    arguments: tuple[Any, ...],
+    join: bool = True,
+    kind: type[SpawnedRanks] = SpawnedRanks,
+    **environments: str,
+) -> SpawnedRanks:
+    """Start ranks by fork, which have nothing but their *environments* in theirs, and *join* them."""
+    return kind("test", func, arguments, [{"ME": me} for me in environments.values()], "fork", False, join)
 
 
 def fail(others: str) -> None:
@@ -46,7 +52,6 @@ def fail_with(raised: type[BaseException]) -> None:
 
 def test_what_ranks_return() -> None:
     ranks = spawn(os.getenv, ("ME",), first="a", second="b")
-    ranks.join_all()
     assert [queue.get() for queue in ranks.return_queues] == ["a", "b"]
     assert all(queue.empty() for queue in ranks.error_queues)
     assert ranks.sentinels == {}
@@ -55,26 +60,26 @@ def test_what_ranks_return() -> None:
 @pytest.mark.parametrize("others", ["lost", "cause", "context"])
 def test_a_rank_that_another_pulled_down_is_not_the_first_to_fail(others: str) -> None:
     with pytest.raises(RankFailedError, match=r"^test: rank 1 of 2 raised an error:[\s\S]*b's own$"):
-        spawn(fail, (others,), first="a", second="b").join_all()
+        spawn(fail, (others,), first="a", second="b")
     assert multiprocessing.active_children() == []
 
 
 @pytest.mark.parametrize("raised", [pytest.fail.Exception, GeneratorExit])
 def test_a_rank_tells_what_is_no_exception_too(raised: type[BaseException]) -> None:
     with pytest.raises(RankFailedError, match=r"^test: rank 0 of 2 raised an error:[\s\S]*rank a's own$"):
-        spawn(fail_with, (raised,), first="a", second="b").join_all()
+        spawn(fail_with, (raised,), first="a", second="b")
 
 
 def test_a_rank_that_ends_itself_has_the_status_it_chose() -> None:
     with pytest.raises(RankFailedError, match=r"^test: rank 0 of 1 ended with status 7$"):
-        spawn(sys.exit, (7,), first="a").join_all()
+        spawn(sys.exit, (7,), first="a")
 
 
 def test_ranks_that_do_not_end_are_killed_together(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(spawning, "GRACE", 1.0)
     before = signal.signal(signal.SIGTERM, signal.SIG_IGN)  # which they inherit
     try:
-        ranks = spawn(time.sleep, (50,), first="a", second="b", third="c", fourth="d")
+        ranks = spawn(time.sleep, (50,), join=False, first="a", second="b", third="c", fourth="d")
     finally:
         signal.signal(signal.SIGTERM, before)
     begin = time.monotonic()
@@ -99,6 +104,26 @@ def test_a_rank_whose_start_is_interrupted_is_not_left_behind(monkeypatch: pytes
     assert os.waitstatus_to_exitcode(os.waitpid(started[1], 0)[1]) == 1
     assert time.monotonic() - since < 10
     assert multiprocessing.active_children() == []
+
+
+class InterruptedOnceStarted(SpawnedRanks):
+    """Ctrl-C comes when all ranks have begun and nobody waits for them yet."""
+
+    @property
+    def error_queues(self) -> list[Any]:
+        return []
+
+    @error_queues.setter
+    def error_queues(self, queues: list[Any]) -> None:
+        raise KeyboardInterrupt
+
+
+def test_ranks_are_ended_whenever_the_interrupt_comes() -> None:
+    since = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        spawn(time.sleep, (50,), kind=InterruptedOnceStarted, first="a", second="b")
+    assert multiprocessing.active_children() == []
+    assert time.monotonic() - since < 40
 
 
 def test_what_cannot_be_sent_is_refused() -> None:

@@ -133,8 +133,7 @@ def test_who_is_asked_for_a_sign_is_waited_for_until_it_is_gone(monkeypatch: pyt
         hub: Any = controls[0]._link.hub  # type: ignore[union-attr]
         link: Any = controls[2]._link
         goes_on = threading.Event()
-        link.loop.call(goes_on.wait, 60.0)
-        link.loop.call(lambda: link.connection.close())
+        link.loop.call(lambda: goes_on.wait(60.0) and link.connection.close())  # in one: between two it might answer
         asking = threading.Thread(target=controls[1].await_presence, args=([2],))
         asking.start()
         asking.join(0.2)

@@ -29,7 +29,7 @@ def asked(*modules: tuple[str, str]) -> Place:
     ("modules", "name", "kinds"),
     [
         ((("shim.frontends.torch.distributed._reductions", "all_reduce"), ("shim.core.calls", "all_reduce")), "torch.distributed.all_reduce", 0),
-        ((("shim.frontends._paddle.collectives.moving", "broadcast"),), "paddle.collectives.moving.broadcast", 0),
+        ((("shim.frontends._paddle.collectives.moving", "broadcast"),), "paddle.distributed.broadcast", 0),
         ((("shim.frontends.mindspore.ops", "__call__"), ("shim.core.groups.agreement", "agree")), "mindspore.ops.__call__", INTERNAL),
         ((("shim.frontends.torch.distributed", "gather_object"), ("shim.core.objects", "gather")), "torch.distributed.gather_object", OBJECTS),
         ((("torch.distributed.c10d_logger", "wrapper"), ("torch.distributed.distributed_c10d", "barrier")), "torch.distributed.distributed_c10d.barrier", 0),

@@ -50,14 +50,11 @@ def _start(
     except TypeError:
         raise caller.explain(ArgumentTypeError(f"args must be a tuple of func's arguments, got {args!r}")) from None
     try:
-        context = MultiprocessContext(
-            caller.function, func, arguments, plan.environments, plan.start_method, bool(daemon)
+        return MultiprocessContext(
+            caller.function, func, arguments, plan.environments, plan.start_method, bool(daemon), bool(join)
         )
     except ArgumentError as error:
         raise caller.explain(ArgumentTypeError(str(error))) from None
-    if join:
-        context.join_all()
-    return context
 
 
 def spawn(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import time
 import zlib
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -57,20 +59,31 @@ def test_every_backend_is_the_one_engine(rank: int, world_size: int, backend: st
         dist.destroy_process_group()
 
 
+def torchs_tcp_store(rank: int, world_size: int, file: Path) -> Any:
+    """Have rank 0 serve torch's own store at a free port, which it writes to *file*."""
+    from torch.distributed import TCPStore
+
+    if rank == 0:
+        store = TCPStore("localhost", 0, world_size, is_master=True, wait_for_workers=False)
+        file.with_suffix(".new").write_text(str(store.port))
+        file.with_suffix(".new").rename(file)
+        return store
+    while not file.exists():
+        time.sleep(0.01)
+    return TCPStore("localhost", int(file.read_text()), world_size, is_master=False)
+
+
 @pytest.mark.ranks(2)
 @pytest.mark.parametrize("scheme", ["tcp://localhost:{port}", "file://{path}", "tcp store", "file store"])
 def test_meeting_at_an_address(rank: int, world_size: int, scheme: str, tmp_path: Path) -> None:
-    port = 20000 + zlib.crc32(str(tmp_path).encode()) % 20000
-    if scheme.endswith("store"):
+    if scheme == "file store":
         import torch.distributed
 
-        place = (
-            torch.distributed.FileStore(str(tmp_path / "store"), world_size)
-            if scheme == "file store"
-            else torch.distributed.TCPStore("localhost", port, world_size, is_master=rank == 0)
-        )
-        where = {"store": place}
-    else:
+        where = {"store": torch.distributed.FileStore(str(tmp_path / "store"), world_size)}
+    elif scheme == "tcp store":
+        where = {"store": torchs_tcp_store(rank, world_size, tmp_path / "port")}
+    else:  # a port is a name to us: nothing listens there
+        port = 20000 + zlib.crc32(str(tmp_path).encode()) % 20000
         where = {"init_method": scheme.format(port=port, path=tmp_path / "meet")}
     dist.init_process_group("gloo", rank=world_size - 1 - rank, world_size=world_size, group_name="mine", **where)
     try:
