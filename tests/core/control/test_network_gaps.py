@@ -132,8 +132,9 @@ def test_who_is_asked_for_a_sign_is_waited_for_until_it_is_gone(monkeypatch: pyt
         controls[0].await_presence([1, 2])  # at once
         hub: Any = controls[0]._link.hub  # type: ignore[union-attr]
         link: Any = controls[2]._link
-        goes_on = threading.Event()
-        link.loop.call(lambda: goes_on.wait(60.0) and link.connection.close())  # in one: between two it might answer
+        stands, goes_on = threading.Event(), threading.Event()
+        link.loop.call(lambda: (stands.set(), goes_on.wait(60.0), link.connection.close()))  # all before it can answer
+        assert stands.wait(30.0)
         asking = threading.Thread(target=controls[1].await_presence, args=([2],))
         asking.start()
         asking.join(0.2)
