@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import signal
 import subprocess
 import sys
 import time
@@ -36,6 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"{mutant.name:45} {mutant.file}")
     if given.list or not chosen:
         return 0 if chosen else 2
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # with the files put back
     survivors = []
     for number, mutant in enumerate(chosen, start=1):
         began = time.monotonic()
