@@ -229,7 +229,7 @@ MUTANTS = (
     Mutant(
         "core/stores/asks-twice",
         "shim/core/job/stores/server.py",
-        "if client in self._table.waiting:",
+        "if client in self._table.waiting or client.line.unsent:",
         "if False:",
         ("tests/core/job/test_tcp_store.py",),
     ),
