@@ -26,7 +26,7 @@ _SCATTER = paddle_function("scatter", output="tensor", input="tensor_list", root
 
 
 def all_gather(
-    tensor_list: list[Tensor] | Tensor, tensor: Tensor, group: Group | None = None, sync_op: bool = True
+    tensor_list: list[Any] | Tensor, tensor: Tensor, group: Group | None = None, sync_op: bool = True
 ) -> Task | None:
     """Copy every rank's *tensor* into its place in *tensor_list*: new ones in an empty list, or parts of one tensor.
 
@@ -48,7 +48,7 @@ def broadcast(tensor: Tensor, src: int, group: Group | None = None, sync_op: boo
 
 def gather(
     tensor: Tensor,
-    gather_list: list[Tensor] | None = None,
+    gather_list: list[Any] | None = None,
     dst: int = 0,
     group: Group | None = None,
     sync_op: bool = True,
@@ -63,7 +63,7 @@ def gather(
 
 def scatter(
     tensor: Tensor,
-    tensor_list: list[Tensor] | None = None,
+    tensor_list: list[Any] | None = None,
     src: int = 0,
     group: Group | None = None,
     sync_op: bool = True,

@@ -8,6 +8,7 @@ The output comes first in alltoall and alltoall_single, and the output's split s
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from shim.core.engines.base import Tensor
 from shim.errors import NotMemberError
@@ -55,7 +56,7 @@ _SEND = stream_function("send", input="tensor", peer="dst")
 
 
 def all_gather(
-    tensor_or_tensor_list: list[Tensor] | Tensor,
+    tensor_or_tensor_list: list[Any] | Tensor,
     tensor: Tensor,
     group: Group | None = None,
     sync_op: bool = True,
@@ -73,7 +74,7 @@ def all_gather(
 
 
 def alltoall(
-    out_tensor_or_tensor_list: list[Tensor] | Tensor,
+    out_tensor_or_tensor_list: list[Any] | Tensor,
     in_tensor_or_tensor_list: Sequence[Tensor] | Tensor,
     group: Group | None = None,
     sync_op: bool = True,
@@ -132,7 +133,7 @@ def broadcast(
 
 def gather(
     tensor: Tensor,
-    gather_list: list[Tensor] | None = None,
+    gather_list: list[Any] | None = None,
     dst: int = 0,
     group: Group | None = None,
     sync_op: bool = True,

@@ -109,7 +109,7 @@ class ProcessGroup:
         """Combine every rank's *tensor* by *op*, in place."""
         return self.all_reduce(tensor, op, True)
 
-    def all_to_all(self, out: list[Tensor], in_: Sequence[Tensor], sync_op: bool) -> Task | None:
+    def all_to_all(self, out: list[Any], in_: Sequence[Tensor], sync_op: bool) -> Task | None:
         """Send tensor *j* of *in_* to rank *j*, into its *out* at this rank."""
         return exchange(_ALL_TO_ALL, out, in_, self._group, sync_op)
 

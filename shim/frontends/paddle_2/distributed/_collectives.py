@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from shim.core.engines.base import Tensor
 from shim.frontends._paddle.collectives.bodies import (
@@ -92,8 +93,8 @@ def _reduce_scatter_base(
 
 
 def alltoall(
-    in_tensor_list: list[Tensor] | Tensor,
-    out_tensor_list: list[Tensor] | Tensor,
+    in_tensor_list: list[Any] | Tensor,
+    out_tensor_list: list[Any] | Tensor,
     group: Group | None = None,
     sync_op: bool = True,
 ) -> Task | None:

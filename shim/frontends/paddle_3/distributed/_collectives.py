@@ -108,8 +108,8 @@ def _reduce_scatter_base(
 
 
 def alltoall(
-    out_tensor_list: list[Tensor] | Tensor,
-    in_tensor_list: list[Tensor] | Tensor,
+    out_tensor_list: list[Any] | Tensor,
+    in_tensor_list: list[Any] | Tensor,
     group: Group | None = None,
     sync_op: bool = True,
 ) -> Task | None:

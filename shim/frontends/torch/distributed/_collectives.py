@@ -83,7 +83,7 @@ def broadcast(
 
 
 def all_gather(
-    tensor_list: list[Tensor], tensor: Tensor, group: ProcessGroup | None = None, async_op: bool = False
+    tensor_list: list[Any], tensor: Tensor, group: ProcessGroup | None = None, async_op: bool = False
 ) -> Work | None:
     """Copy every rank's *tensor* into its place in *tensor_list*, which holds a tensor of the right size for each.
 
@@ -147,8 +147,8 @@ def _all_gather_base(
 
 
 def all_gather_coalesced(
-    output_tensor_lists: list[list[Tensor]],
-    input_tensor_list: list[Tensor],
+    output_tensor_lists: list[list[Any]],
+    input_tensor_list: list[Any],
     group: ProcessGroup | None = None,
     async_op: bool = False,
 ) -> Any:
@@ -169,7 +169,7 @@ def all_gather_coalesced(
 
 def gather(
     tensor: Tensor,
-    gather_list: list[Tensor] | None = None,
+    gather_list: list[Any] | None = None,
     dst: int | None = None,
     group: ProcessGroup | None = None,
     async_op: bool = False,
@@ -191,7 +191,7 @@ def gather(
 
 def scatter(
     tensor: Tensor,
-    scatter_list: list[Tensor] | None = None,
+    scatter_list: list[Any] | None = None,
     src: int | None = None,
     group: ProcessGroup | None = None,
     async_op: bool = False,
@@ -212,8 +212,8 @@ def scatter(
 
 
 def all_to_all(
-    output_tensor_list: list[Tensor],
-    input_tensor_list: list[Tensor],
+    output_tensor_list: list[Any],
+    input_tensor_list: list[Any],
     group: ProcessGroup | None = None,
     async_op: bool = False,
 ) -> Work | None:

@@ -135,7 +135,7 @@ def all_to_all_inplace(
 
 
 def all_gather_inplace(
-    tensor_list: list[Tensor], tensor: Tensor, group: _Group = None, async_op: bool = False, tag: str = ""
+    tensor_list: list[Any], tensor: Tensor, group: _Group = None, async_op: bool = False, tag: str = ""
 ) -> list[Any]:
     """Write every rank's *tensor* into its place in *tensor_list* and return that; gradients go through.
 

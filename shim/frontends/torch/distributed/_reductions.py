@@ -58,7 +58,7 @@ def all_reduce(
 
 
 def all_reduce_coalesced(
-    tensors: list[Tensor] | Tensor,
+    tensors: list[Any] | Tensor,
     op: AnyReduceOp = ReduceOp.SUM,
     group: ProcessGroup | None = None,
     async_op: bool = False,
@@ -103,7 +103,7 @@ def reduce(
 
 def reduce_scatter(
     output: Tensor,
-    input_list: list[Tensor],
+    input_list: list[Any],
     op: AnyReduceOp = ReduceOp.SUM,
     group: ProcessGroup | None = None,
     async_op: bool = False,
