@@ -29,7 +29,8 @@ results bit for bit; *close*, within 1e-5; –, that it was not started this way
 groups were the engine's. All ran with torch {torch} on a machine of two processors that was busy with other work: the
 seconds show that the programs are small, and compare nothing.
 
-`python -m campaigns.real_programs --record` generates this page. The programs are in `campaigns/real_programs/programs/`.
+`python -m campaigns.real_programs --record` generates this page. The programs are in
+`campaigns/real_programs/programs/`.
 """
 _SHORT = {"the same bits": "same", "the same within 1e-5": "close"}
 
