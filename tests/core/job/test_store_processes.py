@@ -57,6 +57,19 @@ def test_a_damaged_record_is_cut_off(tmp_path: Path) -> None:
     assert FileStore(str(path)).list_keys() == ["a"]
 
 
+def test_a_damaged_record_before_others_is_an_error_and_stays(tmp_path: Path) -> None:
+    path = tmp_path / "store"
+    for number in range(3):
+        FileStore(str(path)).set(f"key {number}", "value")
+    content = bytearray(path.read_bytes())
+    content[content.index(b"key 1")] ^= 1
+    path.write_bytes(content)
+    for _ in range(2):
+        with pytest.raises(StoreError, match="is damaged: the record at byte"):
+            FileStore(str(path)).set("another", "value")
+    assert path.read_bytes() == content
+
+
 def test_zeros_behind_the_records_are_cut_off(tmp_path: Path) -> None:
     """As a file system may leave them when the machine loses its power."""
     path = tmp_path / "store"

@@ -122,12 +122,12 @@ class _Log:
         place = 0
         if self._end == 0:
             place = self._begin(descriptor, news)
-        for end, body in _records(news, place):
-            try:
+        try:
+            for end, body in _records(news, place):
                 self._table.carry_out(Operation(body[0]), Fields(body[1:]).values())
-            except (ValueError, TypeError) as error:
-                raise StoreError(f"the store in {self.path} is damaged: {error}\nStart with a new file.") from None
-            place = end
+                place = end
+        except (ValueError, TypeError) as error:
+            raise StoreError(f"the store in {self.path} is damaged: {error}\nStart with a new file.") from None
         self._end += place
         if self._end < status.st_size:
             os.ftruncate(descriptor, self._end)
@@ -188,11 +188,18 @@ def _read(descriptor: int, start: int, end: int) -> bytes:
 
 
 def _records(log: bytes, place: int) -> Iterator[tuple[int, bytes]]:
-    """Yield the bodies of the whole records in *log* from *place* on, each with where it ends."""
+    """Yield the bodies of the whole records in *log* from *place* on, each with where it ends.
+
+    What follows the last may be one that was not written to its end. Raises ValueError for a damaged one before others.
+    """
     while place + _HEAD.size <= len(log):
         size, checksum = _HEAD.unpack_from(log, place)
         body = log[place + _HEAD.size : place + _HEAD.size + size]
-        if not 0 < size <= len(body) or zlib.crc32(body) != checksum:
+        if not 0 < size <= len(body):
+            return
+        if zlib.crc32(body) != checksum:
+            if place + _HEAD.size + size < len(log):
+                raise ValueError(f"the record at byte {place} has a wrong checksum")
             return
         place += _HEAD.size + size
         yield place, body
