@@ -8,11 +8,14 @@ import pytest
 from mypy import api
 
 import shim
+from checks.source import is_public, modules, string_list
 
 GOOD = """
 from datetime import timedelta
 import numpy as np
 import shim.frontends.mindspore.mint.distributed as mint
+import shim.frontends.mindspore.ops as ops
+import shim.frontends.paddle_2.distributed as paddle_2
 import shim.frontends.paddle_3.distributed as paddle
 import shim.frontends.torch.distributed as torch
 from shim import types
@@ -22,6 +25,7 @@ array = np.zeros(3)
 work: torch.Work | None = torch.all_reduce(array, torch.ReduceOp.SUM, async_op=True)
 source: int = torch.recv(array, src=0)
 group = torch.new_group([0, 1])
+torch.all_reduce(array, group=group)
 task = paddle.all_reduce(array, paddle.ReduceOp.MAX, sync_op=True)
 arrays = [np.zeros(3), np.zeros(3)]
 torch.all_gather(arrays, array)
@@ -61,6 +65,14 @@ MISTAKES = {
     "a word for torch's reduce op": "torch.all_reduce(array, op='sum')",
     "a word for Paddle's reduce op": "paddle.all_reduce(array, op='sum')",
     "a result that is none": "answer: int = torch.get_backend()",
+    "a misspelt name of torch's": "torch.all_redcue(array)",
+    "a misspelt name of torch's internals": "torch.distributed_c10d.new_gruop()",
+    "a misspelt name of Paddle 3's": "paddle.all_redcue(array)",
+    "a misspelt name of Paddle 3's fleet": "paddle.fleet.intit()",
+    "a misspelt name of Paddle 2's": "paddle_2.all_redcue(array)",
+    "a misspelt name of mint's": "mint.all_redcue(array)",
+    "a misspelt primitive": "ops.AllReduec()",
+    "a misspelt method of a new group": "group.sise()",
 }
 
 
@@ -79,6 +91,17 @@ def test_programs_that_fit_pass_and_each_mistake_is_found(tmp_path: Path) -> Non
     wrong = {int(line.split(":")[1]) - lines - 1 for line in found if ": error:" in line}
     missed = [mistake for i, mistake in enumerate(MISTAKES) if i not in wrong]
     assert missed == []
+
+
+def test_every_public_name_is_seen(tmp_path: Path) -> None:
+    offered = {
+        module.name: string_list(module.tree, "__all__") or []
+        for module in modules(Path(shim.__file__).parents[1], "shim/frontends")
+        if is_public(module.name)
+    }
+    assert {name.split(".")[2] for name in offered if offered[name]} == {"torch", "paddle_2", "paddle_3", "mindspore"}
+    imports = (f"from {module} import {name} as _" for module, names in offered.items() for name in names)
+    assert [line for line in findings(tmp_path, "\n".join(imports)) if "[attr-defined]" in line] == []
 
 
 FRAMEWORKS_TENSORS = """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from shim.frontends import _absent
 from shim.frontends._paddle.absent_names import ABSENT
@@ -13,6 +13,7 @@ __all__ = ["DataParallel"]
 DataParallel: type[Any]  # a layer of paddle's, which is not imported before somebody asks for it
 _absent.explain_absent(__name__, ABSENT)
 
+if not TYPE_CHECKING:  # type checkers then find misspelt names
 
-def __getattr__(name: str) -> Any:
-    return layer_class(__name__, name)
+    def __getattr__(name: str) -> Any:
+        return layer_class(__name__, name)

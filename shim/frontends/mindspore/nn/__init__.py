@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from shim.frontends import _absent
 
@@ -11,9 +11,10 @@ __all__ = ["DistributedGradReducer"]
 
 DistributedGradReducer: type[Any]  # a cell of MindSpore's
 
+if not TYPE_CHECKING:  # type checkers then find misspelt names
 
-def __getattr__(name: str) -> Any:
-    if name != "DistributedGradReducer":
-        _absent.refuse_name(__name__, name)
-    importlib.import_module("mindspore.ops")
-    return importlib.import_module("shim.frontends.mindspore._training.grad_reducer").DistributedGradReducer
+    def __getattr__(name: str) -> Any:
+        if name != "DistributedGradReducer":
+            _absent.refuse_name(__name__, name)
+        importlib.import_module("mindspore.ops")
+        return importlib.import_module("shim.frontends.mindspore._training.grad_reducer").DistributedGradReducer

@@ -8,7 +8,7 @@ See: https://www.paddlepaddle.org.cn/documentation/docs/en/api/paddle/distribute
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from shim.frontends import _absent
 from shim.frontends._paddle.collectives import *  # noqa: F403  # all that it lists
@@ -45,7 +45,8 @@ __all__ = [
 
 run_as_written(globals())
 
+if not TYPE_CHECKING:  # type checkers then find misspelt names
 
-def __getattr__(name: str) -> Any:
-    """Refuse a name that is not here, with the reason where paddle has it."""
-    _absent.refuse_name(__name__, name)
+    def __getattr__(name: str) -> Any:
+        """Refuse a name that is not here, with the reason where paddle has it."""
+        _absent.refuse_name(__name__, name)

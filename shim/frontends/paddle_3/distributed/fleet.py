@@ -5,7 +5,7 @@ As in paddle, most functions are methods of its one object.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from shim.frontends import _absent
 from shim.frontends._paddle.graphs import run_as_written
@@ -92,7 +92,8 @@ barrier_worker = fleet.barrier_worker
 
 run_as_written(globals())
 
+if not TYPE_CHECKING:  # type checkers then find misspelt names
 
-def __getattr__(name: str) -> Any:
-    """Refuse a name that is not here, with the reason where paddle has it."""
-    _absent.refuse_name(__name__, name)
+    def __getattr__(name: str) -> Any:
+        """Refuse a name that is not here, with the reason where paddle has it."""
+        _absent.refuse_name(__name__, name)

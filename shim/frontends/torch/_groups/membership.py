@@ -79,7 +79,7 @@ def make_group(
     device_id: Any,
     sort_ranks: bool,
     tag: str = "",
-) -> Any:
+) -> ProcessGroup | Any:
     """Do what ``new_group`` documents; where this process has one with a user's *tag* and the ranks, that is it.
 
     All ranks agree on a group that every rank is asked for before it can be found: those outside do not know what the

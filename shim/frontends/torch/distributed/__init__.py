@@ -9,7 +9,7 @@ See: https://docs.pytorch.org/docs/2.13/distributed.html
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from shim.frontends import _absent
 from shim.frontends.torch.distributed import distributed_c10d
@@ -23,7 +23,8 @@ __all__ = [
     "is_available",
 ]
 
+if not TYPE_CHECKING:  # type checkers then find misspelt names
 
-def __getattr__(name: str) -> Any:
-    """Refuse a name that is not here, with the reason where torch's module has it."""
-    _absent.refuse_name(__name__, name)
+    def __getattr__(name: str) -> Any:
+        """Refuse a name that is not here, with the reason where torch's module has it."""
+        _absent.refuse_name(__name__, name)

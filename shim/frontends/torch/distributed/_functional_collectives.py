@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from shim.core.callers import Caller
 from shim.core.engines.base import Tensor
@@ -87,10 +87,11 @@ _Group = Any  # ProcessGroup, str, DeviceMesh, (DeviceMesh, int), or a list of r
 
 AsyncCollectiveTensor: type[Any]  # found by __getattr__: its base class is torch's Tensor
 
+if not TYPE_CHECKING:  # type checkers then find misspelt names
 
-def __getattr__(name: str) -> Any:
-    """Return ``AsyncCollectiveTensor``, which needs torch."""
-    return waiting.async_class(__name__, name)
+    def __getattr__(name: str) -> Any:
+        """Return ``AsyncCollectiveTensor``, which needs torch."""
+        return waiting.async_class(__name__, name)
 
 
 def wait_tensor(tensor: Tensor) -> Any:

@@ -100,7 +100,7 @@ def new_group(
     group_desc: str | None = None,
     device_id: Any = None,
     sort_ranks: bool = True,
-) -> Any:
+) -> ProcessGroup | Any:  # Any: NON_GROUP_MEMBER, which programs need not rule out for type checkers
     """Create a group of the world ranks *ranks* (None: all); every rank of the world must call this.
 
     Ranks rise if *sort_ranks*; with *use_local_synchronization*, only members call. *timeout* bounds its operations, *group_desc*

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from shim.frontends import _absent
 from shim.frontends.torch._calls.coalescing_blocks import _CollOp, _IllegalWork
@@ -26,7 +26,8 @@ __all__ = [
     "_IllegalWork",
 ]
 
+if not TYPE_CHECKING:  # type checkers then find misspelt names
 
-def __getattr__(name: str) -> Any:
-    """Refuse a name that is not here, with the reason where torch's module has it."""
-    _absent.refuse_name(__name__, name)
+    def __getattr__(name: str) -> Any:
+        """Refuse a name that is not here, with the reason where torch's module has it."""
+        _absent.refuse_name(__name__, name)

@@ -7,7 +7,7 @@ outside. The gradients are those of the sum of all ranks' losses; where they are
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from shim.frontends import _absent
 from shim.frontends.mindspore._primitives.batch import (
@@ -92,7 +92,8 @@ __all__ = [
     "_VirtualAssignAdd",
 ]
 
+if not TYPE_CHECKING:  # type checkers then find misspelt names
 
-def __getattr__(name: str) -> Any:
-    """Refuse a name that is not here, with the reason where MindSpore has it."""
-    _absent.refuse_name(__name__, name)
+    def __getattr__(name: str) -> Any:
+        """Refuse a name that is not here, with the reason where MindSpore has it."""
+        _absent.refuse_name(__name__, name)

@@ -5,7 +5,7 @@ See: https://docs.pytorch.org/docs/2.13/distributed.html#collective-functions
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from shim.frontends import _absent
 from shim.frontends.torch.distributed.nn import functional
@@ -34,7 +34,8 @@ __all__ = [
     "scatter",
 ]
 
+if not TYPE_CHECKING:  # type checkers then find misspelt names
 
-def __getattr__(name: str) -> Any:
-    """Refuse a name that is not here, with the reason where torch has it."""
-    _absent.refuse_name(__name__, name)
+    def __getattr__(name: str) -> Any:
+        """Refuse a name that is not here, with the reason where torch has it."""
+        _absent.refuse_name(__name__, name)
