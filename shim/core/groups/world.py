@@ -21,7 +21,7 @@ from shim.core.groups import last_words
 from shim.core.groups.agreement import agree, check_members, count_name, has_lost_ranks, members_of, refusals_told
 from shim.core.groups.connections import connection_for, hosts_of
 from shim.core.groups.process_group import STATE, ProcessGroup
-from shim.core.job import rendezvous
+from shim.core.job import rendezvous, variables
 from shim.core.job.job import Job
 from shim.core.job.origin import NO_ORIGIN
 from shim.errors import ArgumentError, PeerLostError, ShimError, StateError
@@ -126,7 +126,8 @@ def _check_same_place(there: ProcessGroup, rank: int | None, world_size: int | N
 
 
 def _open_world(me: Job, backend: str, timeout: float) -> None:
-    ranks = tuple(range(me.size))
+    if me.rank == 0:
+        variables.tell_of_unknown()
     place, choice = _place_of(me, me.key, WORLD_NAME, backend, timeout)
     engine = _opened_at(place, choice)
     _close_first_of_all()
@@ -136,7 +137,7 @@ def _open_world(me: Job, backend: str, timeout: float) -> None:
         from shim.core.tracing.recorder import name_world  # here, as nobody else needs it
 
         name_world(STATE.token)
-    STATE.world = ProcessGroup(WORLD_NAME, ranks, me.rank, engine, backend, timeout, choice)
+    STATE.world = ProcessGroup(WORLD_NAME, tuple(range(me.size)), me.rank, engine, backend, timeout, choice)
     STATE.control, STATE.hosts = place.control, place.hosts
     last_words.begin_to_listen()
     STATE.process = os.getpid()

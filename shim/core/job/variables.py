@@ -1,11 +1,21 @@
-"""The environment variables of launchers, and how they are named in messages."""
+"""The environment variables of launchers and of users, and how they are named in messages."""
 
 from __future__ import annotations
 
 import math
+import os
+import sys
 from collections.abc import Iterable, Mapping
+from functools import cache
 
 from shim.errors import ArgumentError, StateError
+
+_NAMES = """
+ACROSS ALLOW_PICKLE CROSS_MEMORY EMULATED_HOSTS ENDPOINTS ENGINE INTERFACE JOB JOB_NAME MEASURED NETWORK_GAP RANK SECRET
+SHARED_ALLOCATIONS STAGE STALL_WARNING TORCH_BACKEND TRACE TRACE_DIGESTS WORLD_SIZE
+"""
+KNOWN = frozenset(f"SHIM_{name}" for name in _NAMES.split())  # those of docs/variables.md
+_OF_TESTS = ("FAULT", "GATE", "TEST_")  # how the names begin that the project's tests set
 
 
 class Variables:
@@ -48,6 +58,19 @@ class Variables:
     def shown(self, names: tuple[str, ...]) -> str:
         """Return *names* with their values, as a message shows them."""
         return ", ".join(f"{name}={self.get(name)}" if self.get(name) else f"{name} is not set" for name in names)
+
+
+@cache
+def tell_of_unknown() -> None:
+    """Say on stderr, once in this process, which variables begin with SHIM_ and are not read, with the name that was probably meant."""
+    for name in sorted(os.environ):
+        ours = name in KNOWN or name[len("SHIM_") :].startswith(_OF_TESTS)
+        if name.startswith("SHIM_") and not ours and os.environ[name] and sys.stderr is not None:
+            from difflib import get_close_matches  # here, as most processes do not need it
+
+            near = get_close_matches(name, KNOWN, 1, 0.8)
+            hint = f"; did you mean {near[0]}?" if near else ""
+            sys.stderr.write(f"shim: the environment variable {name} has no effect{hint}\n")
 
 
 def chosen_stall_warning(variables: Variables) -> float:

@@ -1,4 +1,4 @@
-"""What a program is told that was started alone, and for whose world of one rank nobody has asked."""
+"""What a program is told that was started alone, and for whose world of one rank nobody has asked; and of misspelt variables."""
 
 from __future__ import annotations
 
@@ -59,3 +59,18 @@ def test_one_that_asks_for_one_rank_is_not(
     tmp_path: Path, init: str, variables: Mapping[str, str], command: tuple[str, ...]
 ) -> None:
     assert said(tmp_path, TORCH | {"init": init}, variables, *command) == ""
+
+
+def test_one_rank_says_once_which_variables_have_no_effect(tmp_path: Path) -> None:
+    misspelt = {
+        "SHIM_ENGNE": "plain",
+        "SHIM_COLOUR": "red",
+        "SHIM_TEST_MPICH": "/",
+        "SHIM_JOB_NAME": "mine",
+        "SHIMMER": "1",
+    }
+    words = TORCH | {"init": "init_process_group()", "size": "is_initialized"}
+    assert said(tmp_path, words, misspelt, "-m", "shim", "run", "-n", "2").splitlines() == [
+        "[0] shim: the environment variable SHIM_COLOUR has no effect",
+        "[0] shim: the environment variable SHIM_ENGNE has no effect; did you mean SHIM_ENGINE?",
+    ]
