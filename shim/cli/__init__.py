@@ -27,6 +27,15 @@ _SETTINGS = {  # what follows the script is the script's; torchrun's options may
 _NUMBERS = {"int_parsing": "must be a whole number", "float_parsing": "must be a number"}
 
 
+def _with_number_in_front(ctx: Any) -> str:
+    """Return how to write a command that misses the number of ranks because that follows the script, else nothing."""
+    given = {} if ctx is None else ctx.params
+    option, number = [*(given.get("arguments") or ()), "", ""][:2]
+    if "ranks" in given or option not in ("-n", "-np", "--nproc-per-node") or not number.isdigit():
+        return ""
+    return f"Write it before the script: {ctx.command_path} {option} {number} {given['script']}"
+
+
 class _Commands(TyperGroup):
     """The subcommands, imported by need."""
 
@@ -35,10 +44,11 @@ class _Commands(TyperGroup):
         self.commands: Any = dict.fromkeys(_COMMANDS)  # where typer looks for a name like one that is not known
 
     def invoke(self, ctx: Any) -> Any:
-        """Have every value that is refused in the message, which pydantic's words leave out."""
+        """Have every value that is refused in the message, which pydantic's words leave out, and where a missing -n belongs."""
         try:
             return super().invoke(ctx)
         except typer.BadParameter as error:
+            error.message = _with_number_in_front(error.ctx) or error.message
             for found in getattr(error.__cause__, "errors", list)()[:1]:
                 error.message = f"{_NUMBERS.get(found['type'], error.message)}, got {found['input']!r}"
             raise

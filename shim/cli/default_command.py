@@ -11,7 +11,8 @@ from typer.core import TyperGroup
 def with_default(command: str, takes_paths: bool = False) -> type[TyperGroup]:
     """Return the class of a group in which *command* is meant when the arguments begin with an option, or there are none.
 
-    Where it *takes_paths*, it is meant as well when they begin with a file or folder that is there, unless a command has its name.
+    Where it *takes_paths*, it is meant as well when they begin with a path, unless a command has its name: a file or folder that
+    is there, or a word with a dot or a slash, of which *command* then says that it is not there.
     """
 
     class WithDefault(TyperGroup):
@@ -22,6 +23,6 @@ def with_default(command: str, takes_paths: bool = False) -> type[TyperGroup]:
             return super().parse_args(ctx, args)
 
         def _is_path(self, ctx: Any, word: str) -> bool:
-            return word not in self.list_commands(ctx) and Path(word).exists()
+            return word not in self.list_commands(ctx) and (Path(word).exists() or "." in word or "/" in word)
 
     return WithDefault

@@ -19,7 +19,7 @@ from importlib import metadata
 from pathlib import Path
 
 import pytest
-from shim_run import DEADLINE, environment, run, start
+from shim_run import DEADLINE, environment, heed_signals, run, start
 
 from shim import __version__
 from shim.cli import _app
@@ -188,6 +188,8 @@ def test_log_files_hold_each_stream_of_each_rank_as_it_was(script: Callable[[str
     [
         ((), "Missing argument 'SCRIPT'"),
         (("program.py",), "Missing option '-n'"),
+        (("program.py", "-n", "2"), "Write it before the script: shim run -n 2 program.py"),
+        (("program.py", "--nproc-per-node", "2", "--more"), "script: shim run --nproc-per-node 2 program.py"),
         (("-n", "0", "program.py"), "-n must be at least 1 and at most 512, got 0"),
         (("-n", "-2", "program.py"), "-n must be at least 1 and at most 512, got -2"),
         (("-n", "10000", "program.py"), "-n must be at least 1 and at most 512, got 10000"),
@@ -197,7 +199,7 @@ def test_log_files_hold_each_stream_of_each_rank_as_it_was(script: Callable[[str
         (("-n", "2", "--keep-going", "--max-restarts", "1", "program.py"), "exclude each other"),
         (("-n", "2", "--keepgoing", "program.py"), "--keep-going"),
         (("-n", "2"), "Missing argument 'SCRIPT'"),
-        (("-n", "2", "absent.py"), "there is no script 'absent.py' in FOLDER"),
+        (("-n", "2", "absent.py", "-n", "2"), "there is no script 'absent.py' in FOLDER"),
         (("-n", "2", "progam.py"), "is it 'program.py'?"),
         (("-n", "2", "python", "program.py"), "give the script itself, without `python`"),
         (("-n", "2", "absent"), "`-m absent` runs a module"),
@@ -228,6 +230,24 @@ def test_more_ranks_than_files_can_be_opened_are_refused_before_any_is_started(s
     assert done.returncode == 2
     assert "-n 4 takes about 28 open files, and this shell allows 20; `ulimit -n 28`" in done.stderr
     assert done.stdout == ""
+
+
+def test_an_interrupt_while_the_command_still_imports_shows_no_traceback(script: Callable[[str], str]) -> None:
+    """It comes when typer, which takes most of that time, is looked for."""
+    program = """
+        import os, runpy, signal, sys
+        class Interrupting:
+            def find_spec(self, name, *_):
+                if name == "typer":
+                    os.kill(os.getpid(), signal.SIGINT)
+        sys.meta_path.insert(0, Interrupting())
+        runpy.run_module("shim", run_name="__main__")
+    """
+    command = [sys.executable, script(program), "run", "-n", "2", "absent.py"]
+    ended = subprocess.run(
+        command, capture_output=True, text=True, timeout=DEADLINE, env=environment(), preexec_fn=heed_signals
+    )
+    assert (ended.returncode, ended.stdout, ended.stderr) == (130, "", "")
 
 
 @pytest.mark.parametrize("option", ["-n2", "-np 2", "--nproc-per-node 2", "--nproc_per_node=2"])

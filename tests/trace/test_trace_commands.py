@@ -153,9 +153,9 @@ def test_a_program_is_run_and_recorded(script: Path) -> None:
     assert (script.parent / "logs" / "rank1.stdout").exists()
     again = launch("-n", "2", script.name, cwd=script.parent)
     assert again.returncode == 2
-    assert "shim-trace has a recording already; remove it, or name another folder" in " ".join(
-        again.stderr.replace("│", " ").split()
-    )
+    told = " ".join(again.stderr.replace("│", " ").split())
+    hint = "name another folder with --to FOLDER, or remove this one: rm -r shim-trace"
+    assert f"shim-trace has a recording already; {hint}" in told
 
 
 def test_several_runs_in_one_folder_are_kept_apart(script: Path, tmp_path: Path) -> None:

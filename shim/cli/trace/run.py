@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -43,7 +44,8 @@ def run(
     if folder.exists() and not folder.is_dir():
         raise typer.BadParameter(f"{to} is a file; name a folder", param_hint="--to")
     if any(folder.glob(f"*{SUFFIX}")):
-        raise typer.BadParameter(f"{to} has a recording already; remove it, or name another folder", param_hint="--to")
+        hint = f"name another folder with --to FOLDER, or remove this one: rm -r {shlex.quote(str(to))}"
+        raise typer.BadParameter(f"{to} has a recording already; {hint}", param_hint="--to")
     os.environ["SHIM_TRACE"] = str(folder)  # the ranks' environments are made of this one
     os.environ["SHIM_TRACE_DIGESTS"] = "1" if digests else "0"
     try:

@@ -208,8 +208,19 @@ def test_files_are_run_in_place_of_docstrings_and_cases(files):
 def test_files_may_follow_without_a_command(files):
     result = CliRunner().invoke(conformance, [str(files / "torch")], env={"COLUMNS": "160"})
     assert result.exit_code == 0, result.output
-    result = CliRunner().invoke(conformance, [str(files / "absent.md")], env={"COLUMNS": "160"})
-    assert (result.exit_code, "No such command" in result.output) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("word", "told"),
+    [
+        ("absent.md", "path 'absent.md' does not exist"),
+        ("absent/folder", "path 'absent/folder' does not exist"),
+        ("lsit", "No such command 'lsit'"),
+    ],
+)
+def test_a_first_word_that_is_neither_a_command_nor_there(word, told):
+    result = CliRunner().invoke(conformance, [word], env={"COLUMNS": "160"})
+    assert (result.exit_code, told in result.output) == (2, True)
 
 
 def test_comments_that_look_like_outputs_and_are_not_checked_are_said(files):
