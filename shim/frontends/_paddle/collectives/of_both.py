@@ -28,8 +28,9 @@ _SCATTER = paddle_function("scatter", output="tensor", input="tensor_list", root
 def all_gather(
     tensor_list: list[Any] | Tensor, tensor: Tensor, group: Group | None = None, sync_op: bool = True
 ) -> Task | None:
-    """Copy every rank's *tensor* into its place in *tensor_list*: new ones in an empty list, or parts of one tensor.
+    """Copy every rank's *tensor* into its place in *tensor_list*, a tensor of its shape for each rank.
 
+    An empty list is filled. One tensor will do for the list: of shape (n * m, ...) where n ranks have (m, ...).
     Raises: RuntimeError outside *group*; ValueError for a wrong length, size or dtype.
     Deviates: always returns a task; so does paddle, though its page says None.
     See: https://www.paddlepaddle.org.cn/documentation/docs/en/api/paddle/distributed/all_gather_en.html
@@ -38,7 +39,7 @@ def all_gather(
 
 
 def broadcast(tensor: Tensor, src: int, group: Group | None = None, sync_op: bool = True) -> Task | None:
-    """Copy the *tensor* of the world's rank *src* into the *tensor* of every rank of *group*.
+    """Copy the *tensor* of the world's rank *src* into the *tensor* of every rank of *group*, all of one shape.
 
     Raises: ValueError for a rank outside the group.
     See: https://www.paddlepaddle.org.cn/documentation/docs/en/api/paddle/distributed/broadcast_en.html
@@ -53,7 +54,7 @@ def gather(
     group: Group | None = None,
     sync_op: bool = True,
 ) -> Task | None:
-    """Copy every rank's *tensor* into its place in *gather_list* on the world's rank *dst*; an empty list is filled.
+    """Copy every rank's *tensor* into its place, of that shape, in *gather_list* on the world's rank *dst*; an empty list is filled.
 
     Raises: AssertionError when *gather_list* is missing there or of another length; warns where it has no meaning.
     See: https://www.paddlepaddle.org.cn/documentation/docs/en/api/paddle/distributed/gather_en.html
@@ -68,7 +69,7 @@ def scatter(
     group: Group | None = None,
     sync_op: bool = True,
 ) -> Task | None:
-    """Copy each rank's place in the *tensor_list* of the world's rank *src* into its *tensor*.
+    """Copy each rank's place in the *tensor_list* of the world's rank *src* into its *tensor*, of the same shape.
 
     Raises: RuntimeError when *tensor_list* is missing there; warns where it has no meaning.
     See: https://www.paddlepaddle.org.cn/documentation/docs/en/api/paddle/distributed/scatter_en.html

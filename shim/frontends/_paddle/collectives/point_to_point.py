@@ -21,7 +21,7 @@ _IRECV = paddle_function("irecv", output="tensor", peer="src")
 
 
 def send(tensor: Tensor, dst: int = 0, group: Group | None = None, sync_op: bool = True) -> Task | None:
-    """Send *tensor* to the world's rank *dst*, which receives it.
+    """Send *tensor* to the world's rank *dst*, which receives as many elements.
 
     Raises: ValueError for the caller's own rank, or one outside the group.
     See: https://www.paddlepaddle.org.cn/documentation/docs/en/api/paddle/distributed/send_en.html
@@ -30,7 +30,7 @@ def send(tensor: Tensor, dst: int = 0, group: Group | None = None, sync_op: bool
 
 
 def recv(tensor: Tensor, src: int = 0, group: Group | None = None, sync_op: bool = True) -> Task | None:
-    """Receive into *tensor* what the world's rank *src* sends.
+    """Receive into *tensor* as many elements as it has from the world's rank *src*.
 
     Raises: ValueError for the caller's own rank, or one outside the group.
     See: https://www.paddlepaddle.org.cn/documentation/docs/en/api/paddle/distributed/recv_en.html
@@ -39,7 +39,7 @@ def recv(tensor: Tensor, src: int = 0, group: Group | None = None, sync_op: bool
 
 
 def isend(tensor: Tensor, dst: int, group: Group | None = None) -> Task | None:
-    """Begin to send *tensor* to the world's rank *dst*; it must not change before the task has ended.
+    """Begin to send *tensor* to the world's rank *dst*, which receives as many elements; it must not change before the task has ended.
 
     Raises: ValueError for the caller's own rank, or one outside the group.
     Deviates: returns at once; paddle on gloo waits until the tensor is received.
@@ -49,7 +49,7 @@ def isend(tensor: Tensor, dst: int, group: Group | None = None) -> Task | None:
 
 
 def irecv(tensor: Tensor, src: int | None = None, group: Group | None = None) -> Task | None:
-    """Begin to receive into *tensor* what the world's rank *src* sends; it is there when the task has ended.
+    """Begin to receive into *tensor* as many elements as it has from the world's rank *src*; they are there when the task has ended.
 
     Raises: ValueError for the caller's own rank, one outside the group, and None, which paddle has as default and refuses.
     See: https://www.paddlepaddle.org.cn/documentation/docs/en/api/paddle/distributed/irecv_en.html

@@ -62,8 +62,9 @@ def all_gather(
     sync_op: bool = True,
     use_calc_stream: bool = False,
 ) -> Task | None:
-    """Copy every rank's *tensor* into its place in *tensor_or_tensor_list*: new ones in an empty list, or parts of a tensor.
+    """Copy every rank's *tensor* into its place in *tensor_or_tensor_list*, a tensor of its shape for each rank.
 
+    An empty list is filled. One tensor will do for the list: of shape (n * m, ...) where n ranks have (m, ...).
     Raises: RuntimeError outside *group*, and for *use_calc_stream* without *sync_op*; ValueError for a wrong length,
     size or dtype.
     See: https://www.paddlepaddle.org.cn/documentation/docs/en/api/paddle/distributed/stream/all_gather_en.html
@@ -80,9 +81,9 @@ def alltoall(
     sync_op: bool = True,
     use_calc_stream: bool = False,
 ) -> Task | None:
-    """Send tensor *j* of *in_tensor_or_tensor_list* to rank *j*, into its *out_tensor_or_tensor_list* at this rank.
+    """Send tensor *j* of *in_tensor_or_tensor_list* to rank *j*, into this rank's place, of the same shape, in its *out_tensor_or_tensor_list*.
 
-    An empty output list is filled; two tensors in place of the lists are cut into equal parts.
+    An empty output list is filled; two tensors in place of the lists, both of shape (n * m, ...), are cut for the n ranks.
     Raises: RuntimeError when one is missing, empty or of another kind, and for *use_calc_stream* without *sync_op*;
     ValueError for a wrong length, size or dtype.
     See: https://www.paddlepaddle.org.cn/documentation/docs/en/api/paddle/distributed/stream/alltoall_en.html
@@ -106,8 +107,8 @@ def alltoall_single(
 ) -> Task | None:
     """Cut *in_tensor* along dimension 0 into a part for each rank and put the parts received in *out_tensor*.
 
-    *out_split_sizes* and *in_split_sizes* are rows; None means equal parts.
-    Raises: ValueError for sizes that do not fit; RuntimeError for *use_calc_stream* without *sync_op*.
+    *out_split_sizes* and *in_split_sizes* are the rows of each rank's part; None means equal parts.
+    Raises: ValueError for sizes that do not add up to the rows; RuntimeError for *use_calc_stream* without *sync_op*.
     See: https://www.paddlepaddle.org.cn/documentation/docs/en/api/paddle/distributed/stream/alltoall_single_en.html
     """
     return exchange_single(
@@ -123,7 +124,7 @@ def alltoall_single(
 def broadcast(
     tensor: Tensor, src: int, group: Group | None = None, sync_op: bool = True, use_calc_stream: bool = False
 ) -> Task | None:
-    """Copy the *tensor* of the world's rank *src* into the *tensor* of every rank of *group*.
+    """Copy the *tensor* of the world's rank *src* into the *tensor* of every rank of *group*, all of one shape.
 
     Raises: ValueError for a rank outside the group; RuntimeError for *use_calc_stream* without *sync_op*.
     See: https://www.paddlepaddle.org.cn/documentation/docs/en/api/paddle/distributed/stream/broadcast_en.html
@@ -139,7 +140,7 @@ def gather(
     sync_op: bool = True,
     use_calc_stream: bool = False,
 ) -> Task | None:
-    """Copy every rank's *tensor* into its place in *gather_list* on the world's rank *dst*; an empty list is filled.
+    """Copy every rank's *tensor* into its place, of that shape, in *gather_list* on the world's rank *dst*; an empty list is filled.
 
     Raises: AssertionError when *gather_list* is missing there or of another length; RuntimeError for *use_calc_stream*
     without *sync_op*. Warns where *gather_list* has no meaning.
@@ -151,7 +152,7 @@ def gather(
 def recv(
     tensor: Tensor, src: int = 0, group: Group | None = None, sync_op: bool = True, use_calc_stream: bool = False
 ) -> Task | None:
-    """Receive into *tensor* what the world's rank *src* sends.
+    """Receive into *tensor* as many elements as it has from the world's rank *src*.
 
     Raises: ValueError for the caller's own rank, or one outside the group; RuntimeError for *use_calc_stream* without
     *sync_op*.
@@ -168,10 +169,10 @@ def scatter(
     sync_op: bool = True,
     use_calc_stream: bool = False,
 ) -> Task | None:
-    """Copy each rank's place in the *tensor_or_tensor_list* of the world's rank *src*, or part of it, into its *tensor*.
+    """Copy each rank's place in the *tensor_or_tensor_list* of the world's rank *src* into its *tensor*, of the same shape.
 
-    Raises: RuntimeError when it is missing there, and for *use_calc_stream* without *sync_op*. Warns where
-    *tensor_or_tensor_list* has no meaning.
+    One tensor will do for the list: of shape (n * m, ...) where n ranks have (m, ...).
+    Raises: RuntimeError when it is missing there, and for *use_calc_stream* without *sync_op*. Warns if given elsewhere.
     See: https://www.paddlepaddle.org.cn/documentation/docs/en/api/paddle/distributed/stream/scatter_en.html
     """
     return scatter_from(
@@ -182,7 +183,7 @@ def scatter(
 def send(
     tensor: Tensor, dst: int = 0, group: Group | None = None, sync_op: bool = True, use_calc_stream: bool = False
 ) -> Task | None:
-    """Send *tensor* to the world's rank *dst*, which receives it.
+    """Send *tensor* to the world's rank *dst*, which receives as many elements.
 
     Raises: ValueError for the caller's own rank, or one outside the group; RuntimeError for *use_calc_stream* without
     *sync_op*.

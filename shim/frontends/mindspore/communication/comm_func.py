@@ -81,7 +81,7 @@ def all_reduce(
     group: str = GlobalComm.WORLD_COMM_GROUP,
     async_op: bool = False,
 ) -> Result:
-    """Return all ranks' *tensor*, combined by *op*, "sum", "prod", "min" or "max", with the handle or None.
+    """Return all ranks' *tensor*, all of one shape, combined by *op*, "sum", "prod", "min" or "max", with the handle or None.
 
     Raises: TypeError if *tensor* is no tensor, *op* not one of these, *group* no str or *async_op* no bool.
     Deviates: the gradient is right for every *op*.
@@ -91,7 +91,7 @@ def all_reduce(
 
 
 def all_gather_into_tensor(tensor: Tensor, group: str = GlobalComm.WORLD_COMM_GROUP, async_op: bool = False) -> Result:
-    """Return the *tensor* (x_1, ..., x_R) of all N ranks as one (N*x_1, ..., x_R), with the handle or None.
+    """Return the *tensor* of all N ranks, each of shape (x_1, ..., x_R), as one (N*x_1, ..., x_R), with the handle or None.
 
     Raises: TypeError if *tensor* is no tensor, *group* no str or *async_op* no bool.
     See: https://www.mindspore.cn/docs/en/r2.7.1/api_python/communication/mindspore.communication.comm_func.all_gather_into_tensor.html
@@ -107,7 +107,7 @@ def reduce_scatter_tensor(
     group: str = GlobalComm.WORLD_COMM_GROUP,
     async_op: bool = False,
 ) -> Result:
-    """Return this rank's rows of all ranks' *tensor*, combined by *op*, with the handle or None.
+    """Return this rank's (x_1, ..., x_R) of all N ranks' *tensor* of shape (N*x_1, ..., x_R), combined by *op*, with the handle or None.
 
     Raises: TypeError if *tensor* is no tensor, *op* no reduce op, *group* no str or *async_op* no bool; ValueError for
     rows that cannot be divided by the number of ranks.
@@ -120,7 +120,7 @@ def reduce_scatter_tensor(
 
 
 def reduce(tensor: Tensor, dst: int, op: str = ReduceOp.SUM, group: str = GlobalComm.WORLD_COMM_GROUP) -> Any:
-    """Return all ranks' *tensor*, combined by *op*, on the world's rank *dst*; elsewhere one 0, which means nothing.
+    """Return all ranks' *tensor*, all of one shape, combined by *op*, on the world's rank *dst*; elsewhere one 0, which means nothing.
 
     Raises: TypeError if *tensor* is no tensor, *dst* no int, *op* no reduce op or *group* no str.
     Deviates: the gradient is right for every *op*.
@@ -130,7 +130,7 @@ def reduce(tensor: Tensor, dst: int, op: str = ReduceOp.SUM, group: str = Global
 
 
 def broadcast(tensor: Tensor, src: int = 0, group: str = GlobalComm.WORLD_COMM_GROUP) -> Any:
-    """Return the *tensor* of the world's rank *src*.
+    """Return the *tensor* of the world's rank *src*; every rank's *tensor* has its shape.
 
     Raises: TypeError if *tensor* is no tensor, *src* no int or *group* no str.
     Deviates: *src*'s gradient is the sum of all ranks', the others' is 0; MindSpore leaves each rank its own.
@@ -140,8 +140,9 @@ def broadcast(tensor: Tensor, src: int = 0, group: str = GlobalComm.WORLD_COMM_G
 
 
 def gather_into_tensor(tensor: Tensor, dst: int = 0, group: str = GlobalComm.WORLD_COMM_GROUP) -> Any:
-    """Return all ranks' *tensor* as one (N*x_1, ..., x_R) on the world's rank *dst*; elsewhere one 0, which means nothing.
+    """Return all N ranks' *tensor*, each of shape (x_1, ..., x_R), as one (N*x_1, ..., x_R) on the world's rank *dst*.
 
+    Elsewhere, it returns one 0, which means nothing.
     Raises: TypeError if *tensor* is no tensor, *dst* no int or *group* no str.
     See: https://www.mindspore.cn/docs/en/r2.7.1/api_python/communication/mindspore.communication.comm_func.gather_into_tensor.html
     """
@@ -149,7 +150,7 @@ def gather_into_tensor(tensor: Tensor, dst: int = 0, group: str = GlobalComm.WOR
 
 
 def scatter_tensor(tensor: Tensor, src: int = 0, group: str = GlobalComm.WORLD_COMM_GROUP) -> Any:
-    """Return this rank's rows of the *tensor* of the world's rank *src*; that of the other ranks says its shape.
+    """Return this rank's (x_1, ..., x_R) of the *tensor* of the world's rank *src*; each rank's has shape (N*x_1, ..., x_R).
 
     Raises: TypeError if *tensor* is no tensor, *src* no int or *group* no str; ValueError for rows that cannot be
     divided by the number of ranks.
@@ -198,6 +199,7 @@ def all_to_all_v_c(
 ) -> CommHandle | None:
     """Send *send_count_matrix*[i*N+j] rows of rank i's *input* to rank j's *output*, on all N ranks alike.
 
+    Row i of the matrix adds up to the rows of rank i's *input*, column i to those of its *output*.
     Raises: TypeError if one of them is no tensor, the matrix no list of N*N ints, *group* no str or *async_op* no bool.
     Deviates: has a gradient; MindSpore silently leaves it out.
     See: https://www.mindspore.cn/docs/en/stable/api_python/communication/mindspore.communication.comm_func.all_to_all_v_c.html
@@ -215,7 +217,7 @@ def barrier(group: str = GlobalComm.WORLD_COMM_GROUP) -> None:
 
 
 def send(tensor: Tensor, dst: int = 0, group: str = GlobalComm.WORLD_COMM_GROUP, tag: int = 0) -> None:
-    """Send *tensor* to the world's rank *dst*, which receives it under the same *tag*.
+    """Send *tensor* to the world's rank *dst*, which receives as many elements under the same *tag*.
 
     Raises: TypeError if *tensor* is no tensor, *dst* or *tag* no int or *group* no str; ValueError for the calling rank.
     Deviates: raises for a tensor whose gradient is being recorded.
@@ -235,7 +237,7 @@ def recv(tensor: Tensor, src: int = 0, group: str = GlobalComm.WORLD_COMM_GROUP,
 
 
 def isend(tensor: Tensor, dst: int = 0, group: str = GlobalComm.WORLD_COMM_GROUP, tag: int = 0) -> CommHandle:
-    """Send *tensor* to the world's rank *dst* in the background, and return the handle to wait for.
+    """Send *tensor* to the world's rank *dst*, which receives as many elements, in the background, and return the handle to wait for.
 
     Raises: TypeError if *tensor* is no tensor, *dst* or *tag* no int or *group* no str; ValueError for the calling rank.
     Deviates: raises for a tensor whose gradient is being recorded.
@@ -247,7 +249,7 @@ def isend(tensor: Tensor, dst: int = 0, group: str = GlobalComm.WORLD_COMM_GROUP
 def irecv(
     tensor: Tensor, src: int = 0, group: str = GlobalComm.WORLD_COMM_GROUP, tag: int = 0
 ) -> tuple[Any, CommHandle]:
-    """Return what will be a tensor of the world's rank *src*, like *tensor*, and the handle to wait for.
+    """Return what will be a tensor of the world's rank *src*, of the shape and dtype of *tensor*, and the handle to wait for.
 
     Raises: TypeError if *tensor* is no tensor, *src* or *tag* no int or *group* no str; ValueError if *src* is not in *group*.
     Deviates: no gradient goes back to *src*.

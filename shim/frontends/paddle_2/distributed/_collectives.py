@@ -42,7 +42,7 @@ _ALLTOALL_SINGLE = paddle_function(
 
 
 def all_reduce(tensor: Tensor, op: int = ReduceOp.SUM, group: Group | None = None, sync_op: bool = True) -> Task | None:
-    """Combine every rank's *tensor* by *op*, in place.
+    """Combine every rank's *tensor*, all of one shape, by *op*, in place.
 
     Raises: ValueError for an *op* that is not paddle's, or that the dtype has not; AVG is for paddle 3.
     See: https://www.paddlepaddle.org.cn/documentation/docs/en/2.6/api/paddle/distributed/all_reduce_en.html
@@ -53,7 +53,7 @@ def all_reduce(tensor: Tensor, op: int = ReduceOp.SUM, group: Group | None = Non
 def reduce(
     tensor: Tensor, dst: int, op: int = ReduceOp.SUM, group: Group | None = None, sync_op: bool = True
 ) -> Task | None:
-    """Combine every rank's *tensor* by *op* into the *tensor* of the world's rank *dst*.
+    """Combine every rank's *tensor*, all of one shape, by *op* into that of the world's rank *dst*.
 
     Raises: ValueError for a *dst* outside the group and an *op* that is not paddle's, or that the dtype has not; AVG is for paddle 3.
     Deviates: other ranks' tensors are left as they are; paddle on gloo overwrites parts of them.
@@ -69,7 +69,7 @@ def reduce_scatter(
     group: Group | None = None,
     sync_op: bool = True,
 ) -> Task | None:
-    """Combine every rank's *tensor_list*, a tensor for each rank or one to be cut, by *op*; *tensor* gets this rank's part.
+    """Combine all n ranks' *tensor_list*, n tensors or one of shape (n * m, ...), by *op*; *tensor* (m, ...) gets this rank's part.
 
     Raises: ValueError for an *op* that is not paddle's; ValueError for a wrong length, size or dtype.
     See: https://www.paddlepaddle.org.cn/documentation/docs/en/2.6/api/paddle/distributed/reduce_scatter_en.html
@@ -98,9 +98,9 @@ def alltoall(
     group: Group | None = None,
     sync_op: bool = True,
 ) -> Task | None:
-    """Send tensor *j* of *in_tensor_list* to rank *j*, which finds it in its *out_tensor_list* at this rank.
+    """Send tensor *j* of *in_tensor_list* to rank *j*, into this rank's place, of the same shape, in its *out_tensor_list*.
 
-    An empty *out_tensor_list* is filled; two tensors in place of the lists are cut into equal parts.
+    An empty *out_tensor_list* is filled; two tensors in place of the lists, both of shape (n * m, ...), are cut for the n ranks.
     Raises: RuntimeError when one is missing, empty or of another kind; ValueError for a wrong length, size or dtype.
     See: https://www.paddlepaddle.org.cn/documentation/docs/en/api/paddle/distributed/alltoall_en.html
     """

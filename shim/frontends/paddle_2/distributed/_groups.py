@@ -29,7 +29,7 @@ def new_group(
     """Make a group of the world ranks *ranks* (None: all) in rising order; its members wait for each other, others do not.
 
     Raises: AssertionError before initialisation; ValueError for ranks that are not in the world or occur twice.
-    Deviates: *timeout*, which paddle ignores, is the group's; a group of one rank works, an empty one does not; *backend*
+    Deviates: *timeout*, a timedelta that paddle ignores, is the group's; a group of one rank works, an empty one does not; *backend*
     is only a name.
     See: https://www.paddlepaddle.org.cn/documentation/docs/en/2.6/api/paddle/distributed/new_group_en.html
     """

@@ -33,7 +33,7 @@ def all_reduce(
     sync_op: bool = True,
     use_calc_stream: bool = False,
 ) -> Task | None:
-    """Combine every rank's *tensor* by *op*, in place.
+    """Combine every rank's *tensor*, all of one shape, by *op*, in place.
 
     Raises: ValueError for an *op* that is not paddle's, or that the dtype has not; RuntimeError for
     *use_calc_stream* without *sync_op*.
@@ -50,7 +50,7 @@ def reduce(
     sync_op: bool = True,
     use_calc_stream: bool = False,
 ) -> Task | None:
-    """Combine every rank's *tensor* by *op* into the *tensor* of the world's rank *dst*.
+    """Combine every rank's *tensor*, all of one shape, by *op* into that of the world's rank *dst*.
 
     Raises: ValueError for a *dst* outside the group and an *op* that is not paddle's, or that the dtype has not;
     RuntimeError for *use_calc_stream* without *sync_op*.
@@ -68,7 +68,7 @@ def reduce_scatter(
     sync_op: bool = True,
     use_calc_stream: bool = False,
 ) -> Task | None:
-    """Combine every rank's *tensor_or_tensor_list*, of a part for each rank, by *op*; *tensor* gets this rank's part.
+    """Combine all n ranks' *tensor_or_tensor_list*, n tensors or one of shape (n * m, ...), by *op*; *tensor* (m, ...) gets this rank's.
 
     Raises: ValueError for an *op* that is not paddle's, and a wrong length, size or dtype; RuntimeError for
     *use_calc_stream* without *sync_op*.

@@ -68,7 +68,7 @@ def broadcast(
     async_op: bool = False,
     group_src: int | None = None,
 ) -> Work | None:
-    """Copy the *tensor* of the world's rank *src*, or of *group*'s rank *group_src*, into every rank's *tensor*.
+    """Copy the *tensor* of the world's rank *src*, or of *group*'s rank *group_src*, into every rank's *tensor*, all of one shape.
 
     Raises: ValueError unless exactly one of *src* and *group_src* is given.
     Deviates: outside the group it always warns and returns None; torch 2.13 may raise ValueError for the root.
@@ -85,7 +85,7 @@ def broadcast(
 def all_gather(
     tensor_list: list[Any], tensor: Tensor, group: ProcessGroup | None = None, async_op: bool = False
 ) -> Work | None:
-    """Copy every rank's *tensor* into its place in *tensor_list*, which holds a tensor of the right size for each.
+    """Copy every rank's *tensor* into its place in *tensor_list*, which holds a tensor of its shape for each rank.
 
     Raises: TypeError when *tensor_list* is no list; ValueError for a wrong length, size or dtype.
     Deviates: the same tensor twice in *tensor_list* raises ValueError; torch 2.13 leaves the last rank's data in it.
@@ -102,7 +102,7 @@ def all_gather(
 def all_gather_single(
     output_tensor: Tensor, input_tensor: Tensor, group: ProcessGroup | None = None, async_op: bool = False
 ) -> Work | None:
-    """Gather every rank's *input_tensor* (n, ...) into *output_tensor*, (size * n, ...) or (size, n, ...).
+    """Gather all n ranks' *input_tensor*, each of shape (m, ...), into *output_tensor*, (n * m, ...) or (n, m, ...).
 
     Raises: ValueError for another shape or dtype.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.all_gather_single
@@ -115,7 +115,7 @@ def all_gather_single(
 def all_gather_into_tensor(
     output_tensor: Tensor, input_tensor: Tensor, group: ProcessGroup | None = None, async_op: bool = False
 ) -> Work | None:
-    """Gather every rank's *input_tensor* (n, ...) into *output_tensor*, (size * n, ...) or (size, n, ...).
+    """Gather all n ranks' *input_tensor*, each of shape (m, ...), into *output_tensor*, (n * m, ...) or (n, m, ...).
 
     Raises: ValueError for another shape or dtype; warns (FutureWarning) of its new name, all_gather_single.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.all_gather_into_tensor
@@ -152,7 +152,7 @@ def all_gather_coalesced(
     group: ProcessGroup | None = None,
     async_op: bool = False,
 ) -> Any:
-    """Copy every rank's *input_tensor_list* into its place in *output_tensor_lists*; returns a Future when *async_op*.
+    """Copy every rank's *input_tensor_list* into its place in *output_tensor_lists*, of the same shapes; returns a Future when *async_op*.
 
     Raises: TypeError for what is no list; ValueError for a wrong length, size or dtype; warns (FutureWarning).
     Deviates: even with *async_op*, it returns only after every rank has called, because the lists' lengths are compared.
@@ -175,8 +175,9 @@ def gather(
     async_op: bool = False,
     group_dst: int | None = None,
 ) -> Work | None:
-    """Copy every rank's *tensor* into its place in *gather_list* on *dst* or *group_dst* (neither: the world's rank 0).
+    """Copy every rank's *tensor* into its place, of that shape, in *gather_list* on *dst* or *group_dst*.
 
+    *dst* is a rank of the world, *group_dst* of *group*; neither means the world's rank 0.
     Raises: ValueError when *gather_list* is missing there or given elsewhere.
     Deviates: the same tensor twice in *gather_list* raises ValueError; torch 2.13 leaves the last rank's data in it.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.gather
@@ -197,8 +198,9 @@ def scatter(
     async_op: bool = False,
     group_src: int | None = None,
 ) -> Work | None:
-    """Copy each rank's place in the *scatter_list* of *src* or *group_src* (neither: the world's rank 0) into *tensor*.
+    """Copy each rank's place in the *scatter_list* of *src* or *group_src* into *tensor*, of that shape.
 
+    *src* is a rank of the world, *group_src* of *group*; neither means the world's rank 0.
     Raises: ValueError when *scatter_list* is missing there or given elsewhere.
     Deviates: outside the group it always warns and returns None; torch 2.13 may raise ValueError for the root.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.scatter
@@ -217,7 +219,7 @@ def all_to_all(
     group: ProcessGroup | None = None,
     async_op: bool = False,
 ) -> Work | None:
-    """Send tensor *j* of *input_tensor_list* to rank *j*, which finds it in its *output_tensor_list* at this rank.
+    """Send tensor *j* of *input_tensor_list* to rank *j*, into this rank's place, of the same shape, in its *output_tensor_list*.
 
     Raises: TypeError when one is no list; ValueError for a wrong length, size or dtype.
     Deviates: the same tensor twice in *output_tensor_list* raises ValueError; torch 2.13 leaves the last rank's data in it.
@@ -266,7 +268,7 @@ def barrier(
     device_ids: Any = None,
     timeout: timedelta | None = None,
 ) -> Work | None:
-    """Wait until every rank of *group* has called this, within *timeout* (None: the group's own).
+    """Wait until every rank of *group* has called this, within *timeout*, a timedelta (None: the group's own).
 
     It waits for what the current stream holds of the first of *device_ids*, numbers of torch's accelerator; else of the device that the
     group is bound to, if any; else, with a backend for devices alone, of the current one. Without an accelerator, numbers mean nothing.
@@ -283,7 +285,7 @@ def barrier(
 def monitored_barrier(
     group: ProcessGroup | None = GroupMember.WORLD, timeout: timedelta | None = None, wait_all_ranks: bool = False
 ) -> None:
-    """Wait until every rank of *group* has called this; tell which ranks have not within *timeout*.
+    """Wait until every rank of *group* has called this; tell which ranks have not within *timeout*, a timedelta.
 
     Rank 0 names the first it missed or, when *wait_all_ranks*, all of them; a rank that missed rank 0 names that.
     Raises: RuntimeError (CollectiveTimeoutError) after *timeout*; TypeError for an integer *timeout*.

@@ -13,7 +13,7 @@ _BREAKPOINT = torch_function("breakpoint")
 
 
 def breakpoint(rank: int = 0, skip: int = 0, timeout_s: float | None = 3600) -> None:
-    """Stop in a debugger on the world's *rank*, from the visit after *skip* on; the others wait *timeout_s* for it.
+    """Stop in a debugger on the world's *rank*, from the visit after *skip* on; the others wait *timeout_s* seconds for it.
 
     Raises: DistStoreError when that time passes (None: no limit).
     Deviates: *skip* counts the visits of each call separately; torch counts those of all calls together.

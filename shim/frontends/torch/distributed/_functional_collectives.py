@@ -103,7 +103,7 @@ def wait_tensor(tensor: Tensor) -> Any:
 
 
 def broadcast(self: Tensor, src: int, group: _Group, tag: str = "") -> Any:
-    """Return a copy of *self* of *group*'s rank *src*, which gets the sum of all gradients.
+    """Return a copy of *self* of *group*'s rank *src*, which gets the sum of all gradients; every rank's *self* has its shape.
 
     Raises: ValueError for a *src* outside *group*.
     Deviates: torch 2.13 passes the gradient through unchanged on every rank, with a warning.
@@ -114,7 +114,7 @@ def broadcast(self: Tensor, src: int, group: _Group, tag: str = "") -> Any:
 
 
 def all_reduce(self: Tensor, reduceOp: str, group: _Group, tag: str = "") -> Any:
-    """Return every rank's *self* combined by *reduceOp*: sum, avg, product, min, max, band, bor or bxor.
+    """Return every rank's *self*, all of one shape, combined by *reduceOp*: sum, avg, product, min, max, band, bor or bxor.
 
     Raises: RuntimeError for another *reduceOp*; ValueError for what is no *group*.
     Deviates: every op has a gradient; torch 2.13 raises RuntimeError in backward for all but sum.
@@ -125,7 +125,7 @@ def all_reduce(self: Tensor, reduceOp: str, group: _Group, tag: str = "") -> Any
 
 
 def all_gather_single(self: Tensor, gather_dim: int, group: _Group, tag: str = "") -> Any:
-    """Return every rank's *self* one after the other along *gather_dim*; unless that is 0, the result is a plain tensor.
+    """Return every rank's *self*, all of one shape, one after the other along *gather_dim*; unless that is 0, the result is a plain tensor.
 
     Raises: IndexError for a *gather_dim* that *self* has not.
     See: https://docs.pytorch.org/docs/2.13/distributed.html
@@ -143,7 +143,7 @@ def all_gather_single_autograd(self: Tensor, gather_dim: int, group: _Group, tag
 
 
 def reduce_scatter_single(self: Tensor, reduceOp: str, scatter_dim: int, group: _Group, tag: str = "") -> Any:
-    """Return this rank's equal part, along *scatter_dim*, of every rank's *self* combined by *reduceOp*.
+    """Return this rank's equal part, along *scatter_dim*, of every rank's *self*, all of one shape, combined by *reduceOp*.
 
     Raises: AssertionError for a *scatter_dim* that cannot be cut equally; RuntimeError for an unknown *reduceOp*.
     Deviates: every op has a gradient; torch 2.13 raises RuntimeError in backward for all but sum.
@@ -220,7 +220,7 @@ def reduce_scatter_tensor_autograd(self: Tensor, reduceOp: str, scatter_dim: int
 
 
 def all_reduce_coalesced(self: Sequence[Tensor], reduceOp: str, group: _Group, tag: str = "") -> list[Any]:
-    """Return for each tensor of *self* all ranks' combined by *reduceOp*.
+    """Return for each tensor of *self* all ranks' combined by *reduceOp*; shapes are the same on every rank.
 
     Raises: RuntimeError for an unknown *reduceOp*; TypeError when *self* is no list of tensors.
     See: https://docs.pytorch.org/docs/2.13/distributed.html
@@ -229,7 +229,7 @@ def all_reduce_coalesced(self: Sequence[Tensor], reduceOp: str, group: _Group, t
 
 
 def all_gather_single_coalesced(self: Sequence[Tensor], group: _Group, tag: str = "") -> list[Any]:
-    """Return for each tensor of *self* all ranks' one after the other along dimension 0.
+    """Return for each tensor of *self*, of shape (m, ...), those of all n ranks one after the other, of shape (n * m, ...).
 
     Raises: TypeError when *self* is no list of tensors.
     See: https://docs.pytorch.org/docs/2.13/distributed.html
@@ -242,6 +242,7 @@ def reduce_scatter_single_coalesced(
 ) -> list[Any]:
     """Return for each of *inputs* this rank's equal part, along its *scatter_dim*, of all ranks' combined by *reduceOp*.
 
+    Shapes are the same on every rank.
     Raises: AssertionError for another number of *scatter_dim*, or one that cannot be cut equally.
     Deviates: torch 2.13 replaces elements of the list *inputs* when a *scatter_dim* is not 0.
     See: https://docs.pytorch.org/docs/2.13/distributed.html

@@ -72,7 +72,7 @@ def all_gather_tensor_inplace(
     tag: str = "",
     gather_dim: int = 0,
 ) -> Any:
-    """Write every rank's *input_tensor*, along *gather_dim*, into *output_tensor* and return that; gradients go through.
+    """Write all n ranks' *input_tensor* into *output_tensor*, n times as long along *gather_dim*, and return that; gradients go through.
 
     Raises: AssertionError for *async_op*, and before initialisation; ValueError for another shape.
     See: https://docs.pytorch.org/docs/2.13/distributed.html
@@ -104,7 +104,7 @@ def reduce_scatter_tensor_inplace(
 def all_reduce_inplace(
     tensor: Tensor, op: str = "sum", group: _Group = None, async_op: bool = False, tag: str = ""
 ) -> Any:
-    """Combine every rank's *tensor* by *op* in place and return it; gradients go through.
+    """Combine every rank's *tensor*, all of one shape, by *op* in place and return it; gradients go through.
 
     Raises: AssertionError for *async_op*, and before initialisation; RuntimeError for an unknown *op*.
     See: https://docs.pytorch.org/docs/2.13/distributed.html
@@ -149,6 +149,7 @@ def all_gather_inplace(
 def isend_inplace(tensor: Tensor, dst: int | None, tag: int = 0, group: _Group = None, group_dst: int = -1) -> Any:
     """Send *tensor* to the world's rank *dst*, or *group*'s *group_dst*; return an empty tensor that waits for the sending.
 
+    The receiver's tensor has as many elements.
     Raises: ValueError for two ranks, or none; AssertionError before initialisation.
     Deviates: *dst* is the world's rank in subgroups too, where torch 2.13 hangs or fails.
     See: https://docs.pytorch.org/docs/2.13/distributed.html
@@ -158,7 +159,7 @@ def isend_inplace(tensor: Tensor, dst: int | None, tag: int = 0, group: _Group =
 
 
 def irecv_inplace(tensor: Tensor, src: int | None, tag: int = 0, group: _Group = None, group_src: int = -1) -> Any:
-    """Receive into *tensor* from the world's rank *src*, or *group*'s *group_src*; return what waits for it.
+    """Receive into *tensor* as many elements as it has from the world's rank *src*, or *group*'s *group_src*; return what waits for it.
 
     Raises: ValueError for two ranks, or none; AssertionError before initialisation.
     Deviates: *src* is the world's rank in subgroups too, where torch 2.13 hangs or fails.
@@ -177,7 +178,7 @@ def batch_p2p_ops_inplace(
 ) -> list[Any]:
     """Start the "isend" and "irecv" of *op_list* with the world's ranks of *peer_list*; return a waiting tensor for each.
 
-    *group_name* is a group, or its name.
+    *group_name* is a group, or its name. A tensor has as many elements as the peer's.
     Raises: ValueError for another op; AssertionError for unequal lengths of *tag_list* and *tensors*, and before initialisation.
     See: https://docs.pytorch.org/docs/2.13/distributed.html
     """

@@ -59,8 +59,8 @@ def init_process_group(
 ) -> None:
     """Make this process *rank* of *world_size*, found through *init_method*, *store* or the launcher's environment.
 
-    *timeout* bounds meeting and every operation; *group_name* is the world's; barriers wait for the accelerator's *device_id*. *pg_options*
-    and *_ranks* raise UnsupportedError, a second call or a missing device ValueError, what excludes each other AssertionError.
+    *timeout*, a timedelta, bounds meeting and every operation; *group_name* is the world's; barriers wait for the accelerator's *device_id*.
+    *pg_options* and *_ranks* raise UnsupportedError, a second call or a missing device ValueError, what excludes each other AssertionError.
     Deviates: in host memory every *backend* names the one engine; a lone process needs no environment.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.init_process_group
     """
@@ -103,8 +103,8 @@ def new_group(
 ) -> ProcessGroup | Any:  # Any: NON_GROUP_MEMBER, which programs need not rule out for type checkers
     """Create a group of the world ranks *ranks* (None: all); every rank of the world must call this.
 
-    Ranks rise if *sort_ranks*; with *use_local_synchronization*, only members call. *timeout* bounds its operations, *group_desc*
-    describes it. A *device_id* that is not the world's raises AssertionError, *pg_options* UnsupportedError.
+    Ranks rise if *sort_ranks*; with *use_local_synchronization*, only members call. *timeout*, a timedelta, bounds its operations,
+    *group_desc* describes it. A *device_id* that is not the world's raises AssertionError, *pg_options* UnsupportedError.
     Deviates: *use_local_synchronization* works with *backend* "mpi" too.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.new_group
     """

@@ -58,8 +58,9 @@ def gather_object(
     group: ProcessGroup | None = None,
     group_dst: int | None = None,
 ) -> None:
-    """Pickle every rank's *obj* into the first slots of *object_gather_list* on *dst* or *group_dst* (neither: rank 0).
+    """Pickle every rank's *obj* into the first slots of *object_gather_list* on *dst* or *group_dst*.
 
+    *dst* is a rank of the world, *group_dst* of *group*; neither means the world's rank 0.
     Raises: ValueError when *object_gather_list* is missing there or given elsewhere; IndexError when it is too short.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.gather_object
     """
@@ -76,8 +77,9 @@ def broadcast_object_list(
     device: Any = None,
     group_src: int | None = None,
 ) -> None:
-    """Replace the objects in *object_list* by copies of those of *src* or *group_src* (neither: the world's rank 0).
+    """Replace the objects in *object_list* by copies of those of *src* or *group_src*.
 
+    *src* is a rank of the world, *group_src* of *group*; neither means the world's rank 0.
     Raises: ValueError for an empty list; MismatchError when the lists differ in length.
     Objects are in host memory, whatever *device* says. Raises: UnsupportedError for one that is neither the CPU nor torch's accelerator.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.broadcast_object_list
@@ -99,7 +101,7 @@ def scatter_object_list(
 ) -> None:
     """Put the rank's place in *src*'s *scatter_object_input_list* into slot 0 of *scatter_object_output_list*.
 
-    The root is *src* or *group_src*, and the world's rank 0 when neither is given; other ranks' input is not read.
+    The root is the world's rank *src* or *group*'s *group_src*, by default the world's rank 0; other ranks' input is not read.
     Raises: ValueError when the root has no list, or not an object for each rank, or there is no slot.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.scatter_object_list
     """
@@ -119,8 +121,9 @@ def send_object_list(
     group_dst: int | None = None,
     use_batch: bool = False,
 ) -> None:
-    """Pickle and send *object_list* to *dst* or *group_dst*; *use_batch* is about connections, of which none are made.
+    """Pickle and send *object_list* to *dst* or *group_dst*.
 
+    *dst* is a rank of the world, *group_dst* of *group*; *use_batch* is about connections, of which none are made.
     Raises: ValueError for an empty list or the caller's own rank; UnsupportedError for a *device* but the CPU and torch's accelerator.
     Deviates: outside the group it warns and returns None; torch 2.13 raises AttributeError.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.send_object_list
@@ -143,7 +146,7 @@ def recv_object_list(
 ) -> int:
     """Receive as many objects as *object_list* holds into it, from *src* or *group_src*; return the world's rank.
 
-    *use_batch* changes nothing that can be seen.
+    *src* is a rank of the world, *group_src* of *group*; *use_batch* changes nothing that can be seen.
     Raises: ValueError for an empty list or the caller's own rank; UnsupportedError for a *device* but the CPU and torch's accelerator.
     Deviates: as documented, receives from any rank if neither *src* nor *group_src* is given, and returns -1 outside the group.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.recv_object_list

@@ -26,7 +26,7 @@ def send(
     tag: int = 0,
     group_dst: int | None = None,
 ) -> None:
-    """Send *tensor* to the world's rank *dst*, or *group*'s rank *group_dst*, which receives it under the same *tag*.
+    """Send *tensor* to the world's rank *dst*, or *group*'s rank *group_dst*, which receives as many elements under the same *tag*.
 
     Raises: ValueError for the caller's own rank.
     Deviates: outside the group it warns and returns None, as isend does; torch 2.13 raises AttributeError.
@@ -48,7 +48,7 @@ def recv(
 ) -> int:
     """Receive *tensor* from the world's rank *src* or *group*'s *group_src* (neither: any) and return the world's rank.
 
-    Raises: ValueError for a message of another size or dtype.
+    Raises: RuntimeError (MismatchError) for a message with another number of elements or dtype.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.recv
     """
     members = group_of(_RECV, group)
@@ -65,7 +65,7 @@ def isend(
     tag: int = 0,
     group_dst: int | None = None,
 ) -> Work | None:
-    """Begin to send *tensor* to the world's rank *dst*, or *group*'s rank *group_dst*; the same *tag* receives it.
+    """Begin to send *tensor* to the world's rank *dst*, or *group*'s rank *group_dst*; as many elements are received under the same *tag*.
 
     Raises: ValueError unless exactly one of *dst* and *group_dst* is given; the caller itself may be it.
     Deviates: outside the group it always warns and returns None; torch 2.13 may raise ValueError for *dst*.
@@ -86,7 +86,7 @@ def irecv(
     """Begin to receive *tensor* from the world's rank *src* or *group*'s *group_src*, or from any when neither is given.
 
     Its Work tells by ``source_rank`` which group rank the message came from.
-    Raises: ValueError by the Work's ``wait`` for a message of another size or dtype.
+    Raises: RuntimeError (MismatchError) by the Work's ``wait`` for a message with another number of elements or dtype.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.irecv
     """
     members = group_of(_IRECV, group)

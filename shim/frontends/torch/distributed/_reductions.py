@@ -42,7 +42,7 @@ _REDUCE_SCATTER_BASE = torch_function("_reduce_scatter_base")
 def all_reduce(
     tensor: Tensor, op: AnyReduceOp = ReduceOp.SUM, group: ProcessGroup | None = None, async_op: bool = False
 ) -> Work | None:
-    """Combine every rank's *tensor* by *op*, in place. A sparse COO one gets the coalesced sum.
+    """Combine every rank's *tensor*, all of one shape, by *op*, in place. A sparse COO one gets the coalesced sum.
 
     Raises: ValueError for an *op* that its dtype has not, as MAX of complex numbers.
     Deviates: a *tensor* whose elements share memory, as expand makes it, raises TypeError; torch 2.13 takes it. With a sparse
@@ -63,7 +63,7 @@ def all_reduce_coalesced(
     group: ProcessGroup | None = None,
     async_op: bool = False,
 ) -> Any:
-    """Combine every rank's *tensors*, a list of one dtype or a single one, by *op*, in place; a Future when *async_op*.
+    """Combine every rank's *tensors*, a list of one dtype or a single one, of the same shapes, by *op*, in place; a Future when *async_op*.
 
     Raises: TypeError when *tensors* is no list; ValueError for several dtypes or none; warns (FutureWarning).
     Deviates: even with *async_op*, it returns only after every rank has called, because the lists' lengths are compared.
@@ -86,7 +86,7 @@ def reduce(
     async_op: bool = False,
     group_dst: int | None = None,
 ) -> Work | None:
-    """Combine every rank's *tensor* by *op* into that of the world's rank *dst*, or of *group*'s rank *group_dst*.
+    """Combine every rank's *tensor*, all of one shape, by *op* into that of the world's rank *dst*, or of *group*'s rank *group_dst*.
 
     Raises: ValueError unless exactly one of *dst* and *group_dst* is given.
     Deviates: other ranks' tensors are left as they are; torch 2.13 writes partial sums into them with gloo.
@@ -108,7 +108,7 @@ def reduce_scatter(
     group: ProcessGroup | None = None,
     async_op: bool = False,
 ) -> Work | None:
-    """Combine every rank's *input_list*, a tensor for each rank, by *op*; *output* gets the rank's place in it.
+    """Combine every rank's *input_list*, a tensor for each rank, by *op*; *output*, of the same shape, gets the rank's place in it.
 
     Raises: TypeError when *input_list* is no list; ValueError for a wrong length, size or dtype.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.reduce_scatter
@@ -129,7 +129,7 @@ def reduce_scatter_single(
     group: ProcessGroup | None = None,
     async_op: bool = False,
 ) -> Work | None:
-    """Combine every rank's *input*, (size * n, ...) or (size, n, ...), by *op*; *output* (n, ...) gets the rank's part.
+    """Combine all n ranks' *input*, of shape (n * m, ...) or (n, m, ...), by *op*; *output* (m, ...) gets the rank's part.
 
     Raises: ValueError for another shape or dtype.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.reduce_scatter_single
@@ -146,7 +146,7 @@ def reduce_scatter_tensor(
     group: ProcessGroup | None = None,
     async_op: bool = False,
 ) -> Work | None:
-    """Combine every rank's *input*, (size * n, ...) or (size, n, ...), by *op*; *output* (n, ...) gets the rank's part.
+    """Combine all n ranks' *input*, of shape (n * m, ...) or (n, m, ...), by *op*; *output* (m, ...) gets the rank's part.
 
     Raises: ValueError for another shape or dtype; warns (FutureWarning) of its new name, reduce_scatter_single.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.reduce_scatter_tensor

@@ -41,7 +41,7 @@ def new_subgroups(
     """Divide *group* (None: the world) into groups of *group_size* ranks; return the caller's own, and all of them.
 
     Every rank of *group* calls it. Without *group_size* torch takes the number of accelerators: it must be given.
-    *timeout*, *backend*, *pg_options* and *group_desc* are as in new_group.
+    *timeout* (a timedelta), *backend*, *pg_options* and *group_desc* are as in new_group.
     Raises: ValueError where *group_size* does not divide the ranks, and outside *group*.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.new_subgroups
     """
@@ -61,7 +61,7 @@ def new_subgroups_by_enumeration(
     """Make a group of each list of world ranks in *ranks_per_subgroup_list*; return the caller's own, and all of them.
 
     Every rank of the world calls it; the caller's own is None where it is in no list.
-    *timeout*, *backend*, *pg_options* and *group_desc* are as in new_group.
+    *timeout* (a timedelta), *backend*, *pg_options* and *group_desc* are as in new_group.
     Raises: ValueError for a rank that occurs twice or is not in the world, before any group is made.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.new_subgroups_by_enumeration
     """
@@ -79,7 +79,7 @@ def split_group(
 ) -> ProcessGroup | None:
     """Make a group of each list of *parent_pg*'s (None: the world's) group ranks in *split_ranks*; return the caller's own.
 
-    None is returned on ranks in no list. A *backend* must be a part of the parent's; no *timeout* is the parent's;
+    None is returned on ranks in no list. A *backend* must be a part of the parent's; *timeout*, a timedelta, is by default the parent's;
     *pg_options* and *group_desc* are as in new_group.
     Raises: ValueError for an empty list, and for ranks that occur twice or are not in *parent_pg*.
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.split_group

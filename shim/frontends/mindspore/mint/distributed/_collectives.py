@@ -34,7 +34,7 @@ _BARRIER = Caller("mindspore.mint.distributed.barrier")
 def all_reduce(
     tensor: Tensor, op: str = ReduceOp.SUM, group: str | None = None, async_op: bool = False
 ) -> CommHandle | None:
-    """Combine all ranks' *tensor* by *op*, "sum", "prod", "min", "max" or "avg", into every rank's *tensor*.
+    """Combine all ranks' *tensor*, all of one shape, by *op*, "sum", "prod", "min", "max" or "avg", into every rank's *tensor*.
 
     Raises: TypeError if *tensor* is no tensor, *op* not one of these, *group* no str or *async_op* no bool.
     Deviates: has a gradient; MindSpore silently leaves it out.
@@ -46,7 +46,7 @@ def all_reduce(
 def all_gather_into_tensor(
     output_tensor: Tensor, input_tensor: Tensor, group: str | None = None, async_op: bool = False
 ) -> CommHandle | None:
-    """Copy every rank's *input_tensor* (x_1, ..., x_R) into every rank's *output_tensor* (N*x_1, ..., x_R).
+    """Copy all N ranks' *input_tensor*, each of shape (x_1, ..., x_R), into every rank's *output_tensor* (N*x_1, ..., x_R).
 
     Raises: TypeError if one of them is no tensor, *group* no str or *async_op* no bool.
     Deviates: takes an output of shape (N, x_1, ..., x_R) too; has a gradient.
@@ -64,7 +64,7 @@ def all_gather_into_tensor_uneven(
     group: str | None = None,
     async_op: bool = False,
 ) -> CommHandle | None:
-    """Copy every rank's *input*, *output_split_sizes*[rank] rows, into every rank's *output*; None means equal numbers.
+    """Copy every rank's *input*, *output_split_sizes*[rank] rows, into every rank's *output*, of their sum; None means equal numbers.
 
     Raises: TypeError if one of them is no tensor, *group* no str or *async_op* no bool; ValueError for rows that do not fit.
     Deviates: has a gradient; MindSpore silently leaves it out.
@@ -90,7 +90,7 @@ def all_gather(
 def reduce_scatter_tensor(
     output: Tensor, input: Tensor, op: str = ReduceOp.SUM, group: str | None = None, async_op: bool = False
 ) -> CommHandle | None:
-    """Combine all ranks' *input* (N*x_1, ..., x_R) by *op* and put this rank's rows of that into *output* (x_1, ..., x_R).
+    """Combine all N ranks' *input* of shape (N*x_1, ..., x_R) by *op* and put this rank's rows of that into *output* (x_1, ..., x_R).
 
     Raises: TypeError if one of them is no tensor, *op* no reduce op, *group* no str or *async_op* no bool.
     Deviates: has a gradient; MindSpore silently leaves it out.
@@ -107,10 +107,10 @@ def reduce_scatter_tensor_uneven(
     group: str | None = None,
     async_op: bool = False,
 ) -> CommHandle | None:
-    """Combine all ranks' *input* by *op*, "sum", "min", "max" or "avg", and put *input_split_sizes*[rank] rows into *output*.
+    """Combine all ranks' *input* by *op*, "sum", "min", "max" or "avg", and put *input_split_sizes*[rank] of its rows into *output*.
 
     Raises: TypeError if one of them is no tensor, *op* not one of these, *group* no str or *async_op* no bool; ValueError for
-    rows that do not fit.
+    sizes that do not add up to the rows of *input*.
     Deviates: has a gradient; MindSpore silently leaves it out.
     See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/mint/mindspore.mint.distributed.reduce_scatter_tensor_uneven.html
     """
@@ -126,7 +126,7 @@ def reduce_scatter(
     group: str | None = None,
     async_op: bool = False,
 ) -> CommHandle | None:
-    """Combine all ranks' tensors in one rank's place of *input_list* by *op* into that rank's *output*.
+    """Combine all ranks' tensors in one rank's place of *input_list* by *op* into that rank's *output*, of their shape.
 
     Raises: TypeError if they are no tensors that fit, one for each rank, *op* no reduce op, *group* no str or *async_op* no bool.
     Deviates: has a gradient; MindSpore silently leaves it out.
@@ -141,7 +141,7 @@ def all_to_all(
     group: str | None = None,
     async_op: bool = False,
 ) -> CommHandle | None:
-    """Copy tensor j of rank i's *input_tensor_list* into tensor i of rank j's *output_tensor_list*, which may have another shape.
+    """Copy tensor j of rank i's *input_tensor_list* into tensor i, of the same shape, of rank j's *output_tensor_list*.
 
     Raises: TypeError if they are no lists of tensors of one dtype, *group* is no str or *async_op* no bool.
     Deviates: has a gradient; MindSpore silently leaves it out.
@@ -160,6 +160,7 @@ def all_to_all_single(
 ) -> CommHandle | None:
     """Send *input_split_sizes*[j] rows of *input* to rank j, and put *output_split_sizes*[i] rows of rank i into *output*.
 
+    The sizes add up to the rows of each tensor; None means equal parts.
     Raises: TypeError if one of them is no tensor, *group* no str or *async_op* no bool; ValueError for rows that do not fit.
     Deviates: has a gradient; MindSpore silently leaves it out.
     See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/mint/mindspore.mint.distributed.all_to_all_single.html

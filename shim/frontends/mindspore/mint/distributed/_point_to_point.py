@@ -21,7 +21,7 @@ _BATCH_ISEND_IRECV = Caller(
 
 
 def send(tensor: Tensor, dst: int = 0, group: str | None = None, tag: int = 0) -> None:
-    """Send *tensor* to the world's rank *dst*, which receives it under the same *tag*.
+    """Send *tensor* to the world's rank *dst*, which receives as many elements under the same *tag*.
 
     Raises: TypeError if *tensor* is no tensor, *dst* or *tag* no int or *group* no str; ValueError for the calling rank.
     Deviates: raises for a tensor whose gradient is being recorded.
@@ -31,7 +31,7 @@ def send(tensor: Tensor, dst: int = 0, group: str | None = None, tag: int = 0) -
 
 
 def recv(tensor: Tensor, src: int = 0, group: str | None = None, tag: int = 0) -> int:
-    """Receive *tensor* from the world's rank *src*, which sent it under the same *tag*, and return 0.
+    """Receive *tensor* from the world's rank *src*, which sent as many elements under the same *tag*, and return 0.
 
     Raises: TypeError if *tensor* is no tensor, *src* or *tag* no int or *group* no str; ValueError if *src* is not in *group*.
     Deviates: raises for a tensor whose gradient is being recorded.
@@ -41,7 +41,7 @@ def recv(tensor: Tensor, src: int = 0, group: str | None = None, tag: int = 0) -
 
 
 def isend(tensor: Tensor, dst: int = 0, group: str | None = None, tag: int = 0) -> CommHandle:
-    """Send *tensor* to the world's rank *dst* in the background, and return the handle to wait for.
+    """Send *tensor* to the world's rank *dst*, which receives as many elements, in the background, and return the handle to wait for.
 
     Raises: TypeError if *tensor* is no tensor, *dst* or *tag* no int or *group* no str; ValueError for the calling rank.
     Deviates: raises for a tensor whose gradient is being recorded.
@@ -51,7 +51,7 @@ def isend(tensor: Tensor, dst: int = 0, group: str | None = None, tag: int = 0) 
 
 
 def irecv(tensor: Tensor, src: int = 0, group: str | None = None, tag: int = 0) -> CommHandle:
-    """Receive *tensor* from the world's rank *src* in the background, and return the handle to wait for.
+    """Receive *tensor* from the world's rank *src*, which sends as many elements, in the background, and return the handle to wait for.
 
     Raises: TypeError if *tensor* is no tensor, *src* or *tag* no int or *group* no str; ValueError if *src* is not in *group*.
     Deviates: raises for a tensor whose gradient is being recorded.

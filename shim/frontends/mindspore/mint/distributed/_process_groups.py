@@ -55,7 +55,7 @@ def init_process_group(
 
     Ranks meet at *init_method* (tcp://HOST:PORT) or in a *store*, for which both numbers are needed. *device_id* is reserved.
     Raises: ValueError for another *backend* than "hccl", or numbers that do not fit; TypeError for wrong types.
-    Deviates: works on a CPU; *timeout* holds for every collective; *pg_options* other than HCCL's raise UnsupportedError.
+    Deviates: works on a CPU; *timeout*, a timedelta, holds for every collective; *pg_options* other than HCCL's raise UnsupportedError.
     See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/mint/mindspore.mint.distributed.init_process_group.html
     """
     return membership.initialize(
@@ -109,7 +109,7 @@ def new_group(
 ) -> str:
     """Make a group of *ranks*, sorted, or find the one that has them, and return its name; None means the world.
 
-    *backend* is "hccl", "mccl" or None; members wait for members alone, whatever *use_local_synchronization* says.
+    *backend* is "hccl", "mccl" or None, *timeout* a timedelta; members wait for members alone, whatever *use_local_synchronization* says.
     Raises: TypeError, which is a ValueError too, for *ranks* that occur twice; ValueError for ranks outside the world.
     Deviates: raises where MindSpore returns ""; a new group has *timeout* and *group_desc*; *pg_options* other than HCCL's raise UnsupportedError.
     See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/mint/mindspore.mint.distributed.new_group.html

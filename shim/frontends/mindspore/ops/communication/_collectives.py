@@ -39,7 +39,7 @@ _ALL_TO_ALL_V_C = Caller(
 
 
 def all_reduce(tensor: Tensor, op: str = ReduceOp.SUM, group: str | None = None, async_op: bool = False) -> Any:
-    """Combine all ranks' *tensor* by *op*, "sum", "prod", "min", "max" or "avg", into every rank's *tensor*.
+    """Combine all ranks' *tensor*, all of one shape, by *op*, "sum", "prod", "min", "max" or "avg", into every rank's *tensor*.
 
     Not in place: the result is returned, with the handle or None.
     Raises: TypeError if *tensor* is no tensor, *op* not one of these, *group* no str or *async_op* no bool.
@@ -56,7 +56,7 @@ def all_reduce(tensor: Tensor, op: str = ReduceOp.SUM, group: str | None = None,
 def all_gather_into_tensor(
     output_tensor: Tensor, input_tensor: Tensor, group: str | None = None, async_op: bool = False
 ) -> Any:
-    """Copy every rank's *input_tensor* (x_1, ..., x_R) into every rank's *output_tensor* (N*x_1, ..., x_R).
+    """Copy all N ranks' *input_tensor*, each of shape (x_1, ..., x_R), into every rank's *output_tensor* (N*x_1, ..., x_R).
 
     Not in place: the result is returned, with the handle or None, and *output_tensor* not read.
     Raises: TypeError if one of them is no tensor, *group* no str or *async_op* no bool.
@@ -79,7 +79,7 @@ def all_gather_into_tensor_uneven(
     group: str | None = None,
     async_op: bool = False,
 ) -> CommHandle | None:
-    """Copy every rank's *input*, *output_split_sizes*[rank] rows, into every rank's *output*; None means equal numbers.
+    """Copy every rank's *input*, *output_split_sizes*[rank] rows, into every rank's *output*, of their sum; None means equal numbers.
 
     Raises: TypeError if one of them is no tensor, *group* no str or *async_op* no bool; ValueError for rows that do not fit.
     Deviates: has a gradient; MindSpore silently leaves it out.
@@ -105,7 +105,7 @@ def all_gather(
 def reduce_scatter_tensor(
     output: Tensor, input: Tensor, op: str = ReduceOp.SUM, group: str | None = None, async_op: bool = False
 ) -> Any:
-    """Combine all ranks' *input* (N*x_1, ..., x_R) by *op* and put this rank's rows of that into *output* (x_1, ..., x_R).
+    """Combine all N ranks' *input* of shape (N*x_1, ..., x_R) by *op* and put this rank's rows of that into *output* (x_1, ..., x_R).
 
     Not in place: the result is returned, with the handle or None, and *output* not read.
     Raises: TypeError if one of them is no tensor, *op* no reduce op, *group* no str or *async_op* no bool.
@@ -127,10 +127,10 @@ def reduce_scatter_tensor_uneven(
     group: str | None = None,
     async_op: bool = False,
 ) -> CommHandle | None:
-    """Combine all ranks' *input* by *op*, "sum", "min", "max" or "avg", and put *input_split_sizes*[rank] rows into *output*.
+    """Combine all ranks' *input* by *op*, "sum", "min", "max" or "avg", and put *input_split_sizes*[rank] of its rows into *output*.
 
     Raises: TypeError if one of them is no tensor, *op* not one of these, *group* no str or *async_op* no bool; ValueError for
-    rows that do not fit.
+    sizes that do not add up to the rows of *input*.
     Deviates: has a gradient; MindSpore silently leaves it out.
     See: https://www.mindspore.cn/docs/en/stable/api_python/ops/mindspore.ops.communication.reduce_scatter_tensor_uneven.html
     """
@@ -146,7 +146,7 @@ def reduce_scatter(
     group: str | None = None,
     async_op: bool = False,
 ) -> CommHandle | None:
-    """Combine all ranks' tensors in one rank's place of *input_list* by *op* into that rank's *output*.
+    """Combine all ranks' tensors in one rank's place of *input_list* by *op* into that rank's *output*, of their shape.
 
     Raises: TypeError if they are no tensors that fit, one for each rank, *op* no reduce op, *group* no str or *async_op* no bool.
     Deviates: has a gradient; MindSpore silently leaves it out.
@@ -161,7 +161,7 @@ def all_to_all(
     group: str | None = None,
     async_op: bool = False,
 ) -> Any:
-    """Copy tensor j of rank i's *input_tensor_list* into tensor i of rank j's *output_tensor_list*, which may have another shape.
+    """Copy tensor j of rank i's *input_tensor_list* into tensor i, of the same shape, of rank j's *output_tensor_list*.
 
     Not in place: a tuple of results is returned, with the handle or None; shapes will do for outputs.
     Raises: TypeError if they are no lists of tensors of one dtype, *group* is no str or *async_op* no bool.
@@ -185,7 +185,7 @@ def all_to_all_single(
 ) -> Any:
     """Send *input_split_sizes*[j] rows of *input* to rank j, and put *output_split_sizes*[i] rows of rank i into *output*.
 
-    Not in place: the result is returned, with the handle or None; *output* may be a shape.
+    Not in place: the result is returned, with the handle or None; *output* may be a shape. The sizes add up to all rows.
     Raises: TypeError if one of them is no tensor, *group* no str or *async_op* no bool; ValueError for rows that do not fit.
     Deviates: has a gradient; MindSpore silently leaves it out.
     See: https://www.mindspore.cn/docs/en/stable/api_python/ops/mindspore.ops.communication.all_to_all_single.html
@@ -206,6 +206,7 @@ def all_to_all_v_c(
 ) -> CommHandle | None:
     """Send *send_count_matrix*[i*N+j] rows of rank i's *input* to rank j's *output*, on all N ranks alike.
 
+    Row i of the matrix adds up to the rows of rank i's *input*, column i to those of its *output*.
     Raises: TypeError if one of them is no tensor, the matrix no list of N*N ints, *group* no str or *async_op* no bool.
     Deviates: works and has a gradient; MindSpore 2.10 raises NameError.
     See: https://www.mindspore.cn/docs/en/stable/api_python/ops/mindspore.ops.communication.all_to_all_v_c.html

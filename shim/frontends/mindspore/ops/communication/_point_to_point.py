@@ -22,7 +22,7 @@ _BATCH_ISEND_IRECV = Caller(
 
 
 def recv(tensor: Tensor, src: int = 0, group: str | None = None, tag: int = 0) -> Any:
-    """Receive *tensor* from the world's rank *src*, which sent it under the same *tag*, and return 0.
+    """Receive *tensor* from the world's rank *src*, which sent as many elements under the same *tag*, and return 0.
 
     Not in place: the received tensor is returned.
     Raises: TypeError if *tensor* is no tensor, *src* or *tag* no int or *group* no str; ValueError if *src* is not in *group*.
@@ -37,7 +37,7 @@ def recv(tensor: Tensor, src: int = 0, group: str | None = None, tag: int = 0) -
 
 
 def irecv(tensor: Tensor, src: int = 0, group: str | None = None, tag: int = 0) -> Any:
-    """Receive *tensor* from the world's rank *src* in the background, and return the handle to wait for.
+    """Receive *tensor* from the world's rank *src*, which sends as many elements, in the background, and return the handle to wait for.
 
     Not in place: the received tensor is returned, with the handle.
     Raises: TypeError if *tensor* is no tensor, *src* or *tag* no int or *group* no str; ValueError if *src* is not in *group*.

@@ -29,7 +29,7 @@ _SCATTER_TENSOR = Caller(
 
 
 def broadcast(tensor: Tensor, src: int, group: str | None = None, async_op: bool = False) -> CommHandle | None:
-    """Copy the *tensor* of the world's rank *src* into the *tensor* of every rank of *group*.
+    """Copy the *tensor* of the world's rank *src* into the *tensor* of every rank of *group*, all of one shape.
 
     Raises: TypeError if *tensor* is no tensor, *src* no int, *group* no str or *async_op* no bool.
     Deviates: raises if its gradient is needed; MindSpore silently leaves the gradient out.
@@ -41,7 +41,7 @@ def broadcast(tensor: Tensor, src: int, group: str | None = None, async_op: bool
 def reduce(
     tensor: Tensor, dst: int, op: str = ReduceOp.SUM, group: str | None = None, async_op: bool = False
 ) -> CommHandle | None:
-    """Combine the *tensor* of all ranks of *group* by *op* into that of the world's rank *dst*; the others' stay as they are.
+    """Combine all ranks' *tensor*, all of one shape, by *op* into that of the world's rank *dst*; the others' stay as they are.
 
     Raises: TypeError if *tensor* is no tensor, *dst* no int, *op* no reduce op, *group* no str or *async_op* no bool.
     Deviates: raises if its gradient is needed.
@@ -65,8 +65,9 @@ def gather(
 def gather_into_tensor(
     output_tensor: Tensor, input_tensor: Tensor, dst: int = 0, group: str | None = None, async_op: bool = False
 ) -> CommHandle | None:
-    """Concatenate every rank's *input_tensor* in the *output_tensor* of the world's rank *dst*; the others' stay as they are.
+    """Concatenate all N ranks' *input_tensor* (x_1, ..., x_R) in the *output_tensor* of the world's rank *dst*.
 
+    That has the shape (N*x_1, ..., x_R); the others' stay as they are.
     Raises: TypeError if one of them is no tensor, *dst* no int, *group* no str or *async_op* no bool.
     Deviates: raises if its gradient is needed.
     See: https://www.mindspore.cn/docs/en/stable/api_python/ops/mindspore.ops.communication.gather_into_tensor.html
@@ -93,6 +94,7 @@ def scatter_tensor(
 ) -> CommHandle | None:
     """Copy each rank's rows of the *input_tensor* of the world's rank *src* into its *output_tensor*.
 
+    For N ranks, their shapes are (N*x_1, ..., x_R) and (x_1, ..., x_R).
     Raises: TypeError if one of them is no tensor, *src* no int, *group* no str or *async_op* no bool.
     Deviates: raises if its gradient is needed.
     See: https://www.mindspore.cn/docs/en/stable/api_python/ops/mindspore.ops.communication.scatter_tensor.html

@@ -55,8 +55,9 @@ _ALL_REDUCE = functional_caller("nn.functional.all_reduce", output="tensor", inp
 
 
 def broadcast(tensor: Tensor, src: int, group: ProcessGroup | None = None) -> Any:
-    """Return a copy of the *tensor* of the world's rank *src*, which gets the sum of all gradients; others' is zero.
+    """Return a copy of the *tensor* of the world's rank *src*; every rank's has its shape.
 
+    *src* gets the sum of all gradients; the others' is zero.
     Raises: ValueError for a *src* outside *group*; warns (FutureWarning) that torch deprecates it.
     See: https://docs.pytorch.org/docs/2.13/distributed.html
     """
@@ -89,7 +90,7 @@ def scatter(tensors: Sequence[Tensor] | None, src: int = 0, group: ProcessGroup 
 
 
 def reduce(tensor: Tensor, dst: int, op: AnyReduceOp = ReduceOp.SUM, group: ProcessGroup | None = None) -> Any:
-    """Return all ranks' *tensor* combined by *op* on the world's rank *dst*, and zeros on the others.
+    """Return all ranks' *tensor*, all of one shape, combined by *op* on the world's rank *dst*, and zeros on the others.
 
     Raises: ValueError for a *dst* outside *group*, and for an *op* that the dtype has not.
     Deviates: other ranks get zeros; in torch, a copy that stops gradients. Gradients honour *op*; torch ignores it.
@@ -103,7 +104,7 @@ def reduce(tensor: Tensor, dst: int, op: AnyReduceOp = ReduceOp.SUM, group: Proc
 def reduce_scatter(
     output: Tensor, input_list: Sequence[Tensor], op: AnyReduceOp = ReduceOp.SUM, group: ProcessGroup | None = None
 ) -> Any:
-    """Combine all ranks' *input_list* by *op*, write this rank's place into *output*, and return that.
+    """Combine all ranks' *input_list* by *op*, write this rank's place into *output*, of the same shape, and return that.
 
     Raises: ValueError for another number of tensors than ranks; warns (FutureWarning) that torch deprecates it.
     Deviates: gradients honour *op*, which torch ignores; ranks with the same extremum share its gradient equally.
@@ -145,7 +146,7 @@ def _all_gather_base(output_tensor: Tensor, input_tensor: Tensor, group: Process
 def all_to_all(
     output_tensor_list: Sequence[Tensor], input_tensor_list: Sequence[Tensor], group: ProcessGroup | None = None
 ) -> tuple[Any, ...]:
-    """Send tensor *j* of *input_tensor_list* to rank *j*; write what comes into *output_tensor_list* and return it.
+    """Send tensor *j* of *input_tensor_list* to rank *j*; write what comes into *output_tensor_list*, of the same shapes, and return it.
 
     Raises: ValueError for another number of tensors than ranks, or another size.
     See: https://docs.pytorch.org/docs/2.13/distributed.html
@@ -182,7 +183,7 @@ def all_to_all_single(
 
 
 def all_reduce(tensor: Tensor, op: AnyReduceOp = ReduceOp.SUM, group: ProcessGroup | None = None) -> Any:
-    """Return all ranks' *tensor* combined by *op*.
+    """Return all ranks' *tensor*, all of one shape, combined by *op*.
 
     Raises: ValueError for an *op* that the dtype has not; warns (FutureWarning) that torch deprecates it.
     Deviates: the gradients of MAX, MIN (shared equally by the ranks that hold it) and PRODUCT are the mathematical ones.
