@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Protocol, TypeVar
 
+from shim.errors import PeerLostError
+
 GRACE = 2.0  # seconds between asking a rank that runs a function of Python to end and killing it
 COMMAND_GRACE = 5.0  # seconds between asking any other program and killing it, which may have more to put away
 NOTICE = 1.0  # seconds in which the others may see by themselves that a rank failed, and say so
@@ -53,6 +55,15 @@ def first_to_fail(ranks: Sequence[_Rank]) -> _Rank | None:
         causes = [rank for rank in ranks if rank.has_raised and not rank.is_victim]
     ended = [rank for rank in ranks if rank.status]
     return min(causes or failed or ended, key=lambda rank: rank.failed_at, default=None)
+
+
+def came_of_another(error: BaseException | None) -> bool:
+    """Tell whether *error* was raised because another rank had gone, or while that was dealt with."""
+    while error is not None:
+        if isinstance(error, PeerLostError):
+            return True
+        error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    return False
 
 
 def how_it_ended(status: int) -> str:

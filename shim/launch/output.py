@@ -29,6 +29,7 @@ _OURS = tuple(
     b'  File "' + os.fsencode(os.path.join(os.path.dirname(os.path.dirname(__file__)), part, ""))
     for part in ("core", "frontends", "substitution")
 )
+_NOT_OF_OURS = (b"shim.", b"KeyboardInterrupt")  # errors that are meant for the program
 # What an error that all ranks raise says differently on each: who reads it, when, and where something lies in its memory.
 _OF_ONE_RANK = re.compile(rb"\(rank \d+ of \d+[^()]*\)|  <- this rank$|[\d.]+ m?s ago|0x[0-9a-f]+")
 _STDERR = 2
@@ -160,7 +161,7 @@ def write_all(to: int, text: bytes) -> None:
 
 
 def without_our_frames(lines: Iterable[bytes]) -> list[bytes]:
-    """Return *lines*, in whose tracebacks of errors of this project the frames within it are left out; others may be errors of ours."""
+    """Return *lines*, in whose tracebacks of interrupts and of errors of this project the frames within it are left out; others may be errors of ours."""
     kept: list[bytes] = []
     whole: list[bytes] = []  # of the traceback that is being read
     cut: list[bytes] = []
@@ -173,7 +174,7 @@ def without_our_frames(lines: Iterable[bytes]) -> list[bytes]:
             if not hides:
                 cut.append(line)
         else:
-            kept += cut if cut and line.startswith(b"shim.") else whole
+            kept += cut if cut and line.startswith(_NOT_OF_OURS) else whole
             kept.append(line)
             whole, cut, hides = [], [], False
     return kept + whole

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import os
 import pickle
-import selectors
 import signal
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping
-from multiprocessing.connection import Connection
+from multiprocessing.connection import Connection, wait
 from typing import IO, Any, NamedTuple
 
 from shim.launch.endings import GRACE
 from shim.launch.identity import new_job_key, rank_environment, rank_variables
 from shim.launch.original import Copy, Original, program_of
 
-_MOST_OUTPUT = 1 << 20  # bytes of a rank's output that are shown
+_MOST_OUTPUT = 1 << 20  # bytes of a rank's output that are shown at once
 _LAST_WORDS = 0.5  # seconds for late ranks to write where they are
 
 
@@ -42,13 +42,17 @@ class _Rank:
         self.rank = rank
         self.hung_up = False
         self._printed = 0
-        self.output: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  # closed by end()
-        tasks_in, tasks_out = os.pipe()
-        answers_in, answers_out = os.pipe()
-        self.tasks = Connection(tasks_out, readable=False)
-        self.answers = Connection(answers_in, writable=False)
-        try:
-            self.process: subprocess.Popen[bytes] | Copy
+        self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+        self.output: IO[bytes]
+        self.process: subprocess.Popen[bytes] | Copy
+        with contextlib.ExitStack() as ours, contextlib.ExitStack() as theirs:  # ours stay where nothing fails
+            self.output = ours.enter_context(tempfile.TemporaryFile())
+            tasks_in, tasks_out = os.pipe()
+            self.tasks = ours.enter_context(Connection(tasks_out, readable=False))
+            theirs.callback(os.close, tasks_in)
+            answers_in, answers_out = os.pipe()
+            self.answers = ours.enter_context(Connection(answers_in, writable=False))
+            theirs.callback(os.close, answers_out)
             if original is not None:
                 variables = {**(environment or {}), **rank_variables(rank, size, job)}
                 self.process = original.copy(tasks_in, answers_out, self.output.fileno(), variables)
@@ -61,19 +65,15 @@ class _Rank:
                     pass_fds=(tasks_in, answers_out),
                     env=rank_environment(rank, size, job, environment),
                 )
-        except BaseException:
-            for stream in (self.tasks, self.answers, self.output):
-                stream.close()
-            raise
-        finally:
-            os.close(tasks_in)
-            os.close(answers_out)
+            ours.pop_all()
 
     def new_output(self) -> str:
         """Return what the process has printed since this was last asked."""
-        text = os.pread(self.output.fileno(), _MOST_OUTPUT, self._printed)
-        self._printed += len(text)
-        return text.decode(errors="replace")
+        end = os.fstat(self.output.fileno()).st_size
+        text = os.pread(self.output.fileno(), min(_MOST_OUTPUT, end - self._printed), self._printed)
+        left_out = end - self._printed - len(text)
+        self._printed = end
+        return self._decoder.decode(text) + (f"\n({left_out} more bytes are not shown)\n" if left_out > 0 else "")
 
     def how_it_ended(self) -> str:
         status = self.process.wait()
@@ -102,6 +102,9 @@ class RankPool:
     With *original*, they are copies of it and are there at once, with all that it has imported. No deadline counts its imports.
     *describe* is given the process numbers of late ranks by rank and returns a text for each rank that it knows more about
     than the stacks of its threads, which the others show.
+
+    ``run`` waits for all ranks. Who wants to do something meanwhile calls ``begin``, and ``answers`` until ``is_busy`` is false. Where that
+    is interrupted or a rank dies, it calls ``give_up`` or ``close``.
     """
 
     def __init__(
@@ -118,6 +121,7 @@ class RankPool:
         self._original = original
         self._describe = describe
         self._ranks: list[_Rank] = []
+        self._awaited: dict[Connection, _Rank] = {}  # by their answers, which have not come
         self._job = ""
 
     @property
@@ -133,20 +137,55 @@ class RankPool:
         *target* is a function at the top of a module, or its name "module:qualname"; the arguments and the value must be
         picklable. Ranks that have not answered after *deadline* seconds are ended, with where they were in the error.
         """
-        name = target if isinstance(target, str) else f"{target.__module__}:{target.__qualname__}"
-        task = name, pickle.dumps((arguments, keywords)), sys.path
+        self.begin(target, *arguments, **keywords)
+        until = time.monotonic() + deadline
+        patience = f"after {deadline:g} s"
+        outcomes: dict[int, Outcome] = {}
         try:
-            self._send(task)
-            outcomes = self._collect(time.monotonic() + deadline)
-            if any(outcome is None for outcome in outcomes.values()):
-                outcomes = {**outcomes, **self._explain_absent(outcomes, deadline)}
-                self.close()
+            while self.is_busy and (left := until - time.monotonic()) > 0:
+                for rank, outcome in self.answers(left).items():
+                    if outcome is not None:
+                        outcomes[rank] = outcome
+                    elif (soon := time.monotonic() + GRACE) < until:  # the others may wait for it for ever
+                        until, patience = soon, f"{GRACE:g} s after rank {rank} died"
+            if len(outcomes) < self.size:
+                outcomes |= self.give_up(patience)
         except (
             BaseException
         ):  # Ctrl-C too: what is started in part, or has answers that nobody has read, serves no other run
             self.close()
             raise
-        return [outcome for _, outcome in sorted(outcomes.items()) if outcome is not None]
+        return [_with_output_in_error(outcome) for _, outcome in sorted(outcomes.items())]
+
+    def begin(self, target: str | Callable[..., Any], *arguments: Any, **keywords: Any) -> None:
+        """Call *target* on every rank at once, as ``run`` does, and return without waiting."""
+        name = target if isinstance(target, str) else f"{target.__module__}:{target.__qualname__}"
+        task = name, pickle.dumps((arguments, keywords)), sys.path
+        try:
+            self._send(task)
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a rank has neither answered nor died."""
+        return bool(self._awaited)
+
+    def answers(self, seconds: float) -> dict[int, Outcome | None]:
+        """Wait up to *seconds* for an answer, and return what came, by rank; a rank that died has None."""
+        ready = wait(list(self._awaited), seconds)
+        ranks = [self._awaited.pop(answers) for answers in list(self._awaited) if answers in ready]
+        return {rank.rank: self._outcome_of(rank) for rank in ranks}
+
+    def new_output(self) -> dict[int, str]:
+        """Return what each rank has printed since this was last asked, or since it answered."""
+        return {rank.rank: rank.new_output() for rank in self._ranks}
+
+    def interrupt(self) -> None:
+        """Send SIGINT to the ranks that have not answered. They ignore it unless *target* handles it."""
+        for rank in self._awaited.values():
+            rank.process.send_signal(signal.SIGINT)
 
     def _send(self, task: tuple[str, bytes, list[str]]) -> None:
         """Give every rank the *task*, and start them where there are none."""
@@ -156,23 +195,9 @@ class RankPool:
                 self._ranks.append(_Rank(rank, self.size, self._job, self._environment, self._original))
         for each in self._ranks:
             each.new_output()
-            with contextlib.suppress(BrokenPipeError):  # it died since the last run; its closed answers say so below
+            with contextlib.suppress(BrokenPipeError):  # it died since the last run; its closed answers say so
                 each.tasks.send(task)
-
-    def _collect(self, until: float) -> dict[int, Outcome | None]:
-        """Wait for all answers; a rank that died or is late has None."""
-        outcomes: dict[int, Outcome | None] = {}
-        with selectors.DefaultSelector() as selector:
-            for rank in self._ranks:
-                selector.register(rank.answers, selectors.EVENT_READ, rank)
-            while len(outcomes) < self.size and (left := until - time.monotonic()) > 0:
-                for key, _ in selector.select(left):
-                    rank = key.data
-                    selector.unregister(rank.answers)
-                    outcomes[rank.rank] = self._outcome_of(rank)
-                    if outcomes[rank.rank] is None:  # the others may wait for it for ever
-                        until = min(until, time.monotonic() + GRACE)
-        return {rank.rank: outcomes.get(rank.rank) for rank in self._ranks}
+        self._awaited = {rank.answers: rank for rank in self._ranks}
 
     def _outcome_of(self, rank: _Rank) -> Outcome | None:
         try:
@@ -181,17 +206,12 @@ class RankPool:
             rank.hung_up = True  # the process is ending, if it has not ended yet
             return None
         value, error = pickle.loads(answer)
-        output = rank.new_output()
-        if error is not None and output:
-            error = f"{error}\nrank {rank.rank} printed:\n{output}"
-        return Outcome(rank.rank, value, error, output)
+        return Outcome(rank.rank, value, error, rank.new_output())
 
-    def _explain_absent(self, outcomes: Mapping[int, Outcome | None], deadline: float) -> dict[int, Outcome]:
-        """Say of each rank without an answer how it died, or where it was when its time was over."""
-        absent = [rank for rank in self._ranks if outcomes[rank.rank] is None]
-        died = [rank for rank in absent if rank.hung_up]
-        late = [rank for rank in absent if not rank.hung_up]
-        patience = f"{GRACE:g} s after rank {died[0].rank} died" if died else f"after {deadline:g} s"
+    def give_up(self, patience: str) -> dict[int, Outcome]:
+        """End all ranks, and say of each without an answer how it died, or where it was; *patience* says how long it was waited for."""
+        late = list(self._awaited.values())
+        died = [rank for rank in self._ranks if rank.hung_up]
         known = self._describe({rank.rank: rank.process.pid for rank in late}) if late else {}
         unknown = [rank for rank in late if rank.rank not in known]
         for rank in unknown:
@@ -203,14 +223,16 @@ class RankPool:
             rank.process.kill()
             told = f"\n{known[rank.rank]}" if rank.rank in known else ""
             texts[rank.rank] = f"rank {rank.rank} had not answered {patience}{told}"
-        for rank in absent:
-            if output := rank.new_output():
-                texts[rank.rank] += f"\nrank {rank.rank} printed:\n{output}"
-        return {rank.rank: Outcome(rank.rank, None, texts[rank.rank], is_late=rank in late) for rank in absent}
+        outcomes = {
+            rank.rank: Outcome(rank.rank, None, texts[rank.rank], rank.new_output(), is_late=rank in late)
+            for rank in (*died, *late)
+        }
+        self.close()
+        return outcomes
 
     def close(self) -> None:
         """End all rank processes."""
-        ranks, self._ranks = self._ranks, []
+        ranks, self._ranks, self._awaited = self._ranks, [], {}
         for rank in ranks:
             rank.tasks.close()  # at whose end the process ends
         for rank in ranks:
@@ -221,3 +243,9 @@ class RankPool:
 
     def __exit__(self, *exception: object) -> None:
         self.close()
+
+
+def _with_output_in_error(outcome: Outcome) -> Outcome:
+    if outcome.error is None or not outcome.printed:
+        return outcome
+    return outcome._replace(error=f"{outcome.error}\nrank {outcome.rank} printed:\n{outcome.printed}")

@@ -19,8 +19,8 @@ from multiprocessing.connection import Connection
 from typing import Any, NamedTuple
 
 from shim._native import set_makes_no_calls
-from shim.errors import ArgumentError, PeerLostError, ShimError
-from shim.launch.endings import GRACE, NOTICE, dying_with, first_to_fail, how_it_ended
+from shim.errors import ArgumentError, ShimError
+from shim.launch.endings import GRACE, NOTICE, came_of_another, dying_with, first_to_fail, how_it_ended
 
 _INTERVAL = 1.0  # seconds between looks at the processes themselves
 _INTERRUPTED = 128 + signal.SIGINT  # the exit status of a rank that Ctrl-C has ended
@@ -286,18 +286,9 @@ def _be_rank(
         raise
     except BaseException as error:  # whatever else the user's function raises, pytest.fail too, is handed to the parent
         text = pickle.dumps(traceback.format_exc())
-        answers.send(_Answer(text, True, _came_of_another(error), time.monotonic()))
+        answers.send(_Answer(text, True, came_of_another(error), time.monotonic()))
         sys.exit(1)
     answers.send(_Answer(pickled, False, False, time.monotonic()))
-
-
-def _came_of_another(error: BaseException | None) -> bool:
-    """Tell whether *error* was raised because another rank had gone, or while that was dealt with."""
-    while error is not None:
-        if isinstance(error, PeerLostError):
-            return True
-        error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
-    return False
 
 
 def _end_with_parent() -> None:

@@ -119,3 +119,39 @@ def test_ranks_of_which_one_cannot_be_started_are_started_anew(monkeypatch: pyte
             pool.run("os:getpid")
         assert children() == before
         assert [outcome.value for outcome in pool.run("os:getenv", "SHIM_RANK")] == ["0", "1"]
+
+
+def test_output_that_is_read_in_pieces_has_whole_characters() -> None:
+    program = "import os, time\nfor byte in 'é'.encode():\n    os.write(1, bytes([byte]))\n    time.sleep(0.3)"
+    printed: list[str] = []
+    with RankPool(1) as pool:
+        pool.begin("builtins:exec", program)
+        while pool.is_busy:
+            printed += pool.new_output().values()
+            printed += [outcome.printed for outcome in pool.answers(0.05).values() if outcome is not None]
+    assert [text for text in printed if text] == ["é"]
+
+
+def test_an_interrupt_reaches_ranks_that_have_not_answered() -> None:
+    program = "import os, signal, time\nif os.environ['RANK'] == '1':\n    signal.signal(2, signal.default_int_handler)\n    print('ready', flush=True)\n    time.sleep(60)"
+    with RankPool(2) as pool:
+        pool.begin("builtins:exec", program)
+        while not pool.new_output()[1]:
+            time.sleep(0.05)
+        first = pool.answers(60)
+        pool.interrupt()
+        second = pool.answers(60)
+        assert not pool.is_busy
+    outcomes = [*first.values(), *second.values()]
+    assert [(each.rank, "KeyboardInterrupt" in (each.error or "")) for each in outcomes if each] == [
+        (0, False),
+        (1, True),
+    ]
+
+
+def test_long_output_is_cut_and_does_not_show_later() -> None:
+    with RankPool(1) as pool:
+        (long,) = pool.run("builtins:print", "x" * (1 << 21))
+        (short,) = pool.run("builtins:print", "short")
+    assert long.printed.endswith("x\n(1048577 more bytes are not shown)\n")
+    assert short.printed == "short\n"
