@@ -72,7 +72,6 @@ class _Commands(TyperGroup):
 
 _app = typer.Typer(
     cls=_Commands,
-    add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},

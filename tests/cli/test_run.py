@@ -288,6 +288,18 @@ def test_the_version_has_a_short_name(capsys: pytest.CaptureFixture[str]) -> Non
     assert one == other == f"shim {__version__}"
 
 
+@pytest.mark.parametrize(
+    ("typed", "completed"), [("ru", ["run"]), ("run --keep", ["--keep-going"]), ("trace sh", ["show"])]
+)
+def test_shells_complete_commands_and_options(typed: str, completed: list[str]) -> None:
+    words = ["shim", *typed.split()]
+    asked = {"_SHIM_COMPLETE": "complete_bash", "COMP_WORDS": " ".join(words), "COMP_CWORD": str(len(words) - 1)}
+    told = subprocess.run(
+        [sys.executable, "-m", "shim"], env={**os.environ, **asked}, capture_output=True, text=True, check=False
+    )
+    assert (told.stdout.split(), told.stderr) == (completed, "")
+
+
 def test_all_that_a_report_needs_and_no_secret(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
