@@ -31,9 +31,10 @@ LEAVES = {
     "campaigns/ported_packages/": (),
     "campaigns/questions/": ("tests/substitution",),
     "campaigns/real_programs/": (),
-    "docs/": ("tests/bench", "tests/cli", "tests/conformance", "tests/frontends", "tests/port"),
-    "examples/": ("tests/conformance", "tests/substitution"),
+    "docs/": ("tests/bench", "tests/cli", "tests/conformance", "tests/frontends", "tests/notebook", "tests/port"),
+    "examples/": ("tests/conformance", "tests/notebook", "tests/substitution"),
     "shim/bench/": ("tests/bench", "tests/cli"),
+    "shim/notebook/": ("tests/notebook",),
     "shim/port/": ("tests/cli", "tests/port"),
     "shim/trace/": ("tests/cli", "tests/core", "tests/frontends", "tests/port", "tests/trace"),
     "tests/fault_matrix/": (),  # which a nightly job runs

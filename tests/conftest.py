@@ -50,6 +50,7 @@ ONE_WORKERS_OWN = (
     "tests/conformance/examples/running/",
     "tests/core/engines/mpi/test_link.py",
     "tests/frontends/mindspore/differential/",
+    "tests/notebook/test_notebook.py",
 )
 
 

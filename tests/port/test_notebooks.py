@@ -81,6 +81,7 @@ MAGICS = [
     f"{IMPORT}\n!echo a \\\n    b \\\n  c\nx = 1",
     f"{IMPORT}\nx?\n?x\nf??",
     f"%%time\n{IMPORT}\nx = 1\n",
+    f"%%ranks 4\n{IMPORT}\nx = 1\n",
     f"{IMPORT}\ns = '''\n%not a magic\n'''\n",
     f"{IMPORT}\ns = (a\n % b)\n",
     f"{IMPORT}\nawait f()\n",

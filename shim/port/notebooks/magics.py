@@ -12,8 +12,8 @@ _COMMAND = re.compile(r"^[ \t]*(?:[\w., \t*]+=[ \t]*)?!(?:[^\n]*\\\n)*[^\n]*", r
 _MARK = "shim port keeps line"
 _RESTORED = re.compile(rf"(?:pass  )?# {_MARK} (\d+)(?=\n|$)")
 _CELL = re.compile(r"\s*%%([\w!]+)")
-# Cell magics whose cells are Python that runs here. The cells of all others are something else: a shell's, a file's, HTML ...
-_PYTHON = ("time", "timeit", "capture", "prun", "memit", "mprun", "snakeviz")
+# Cell magics whose cells are Python that runs here, or on ranks. The cells of all others are something else: a shell's, a file's, HTML ...
+_PYTHON = ("time", "timeit", "capture", "prun", "memit", "mprun", "ranks", "snakeviz")
 _SHELLS = ("bash", "sh", "zsh", "script", "shell", "system", "sx", "!")
 
 
