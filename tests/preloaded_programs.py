@@ -38,7 +38,7 @@ _own_path: list[str] = []  # where Python itself looks for modules; in copies
 
 
 def run_python(
-    *arguments: str, cwd: Path | None = None, env: Mapping[str, str] | None = None, timeout: float = 120
+    *arguments: str, cwd: Path | None = None, env: Mapping[str, str] | None = None, timeout: float = 300
 ) -> subprocess.CompletedProcess[str]:
     """Return what becomes of ``python ARGUMENTS``, as ``subprocess.run`` does: in *cwd*, with *env* in place of this process's environment."""
     environment = dict(os.environ if env is None else env)
