@@ -46,7 +46,7 @@ def render(root: Path) -> str:
         for name, node in _offered(by_name, module):
             frontend = ".".join(module.name.split(".")[:3])
             if (frontend, id(node)) not in told:
-                rows += [f"| `{deviating}` | {how} |" for deviating, how in _deviations_of(node, name)]
+                rows += [f"| `{deviating}` | {how} |" for deviating, how in deviations_of(node, name)]
             told.add((frontend, id(node)))
         if rows:
             text += "\n".join([f"\n## {module.name}\n", "| name | what differs |", "| --- | --- |", *rows, ""])
@@ -62,14 +62,15 @@ def _offered(by_name: dict[str, Module], module: Module) -> Iterator[tuple[str, 
             yield name, found[1]
 
 
-def _deviations_of(node: Definition | ast.Module, name: str) -> Iterator[tuple[str, str]]:
+def deviations_of(node: Definition | ast.Module, name: str) -> Iterator[tuple[str, str]]:
+    """Yield what *node*, called *name*, and the methods of a class say of their deviations."""
     deviation = _deviation(ast.get_docstring(node) or "")
     if deviation:
         yield name, deviation
     if isinstance(node, ast.ClassDef):
         for child in node.body:
             if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef)):
-                yield from _deviations_of(child, f"{name}.{child.name}")
+                yield from deviations_of(child, f"{name}.{child.name}")
 
 
 def _deviation(docstring: str) -> str:

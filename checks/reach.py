@@ -2,7 +2,7 @@
 
 A name that a body uses is followed to the function it stands for, through imports at the top of a module or in a body,
 into the frontends and core. Of a class that is made, the constructor is followed, and what calling it does; of a private one
-everything; of one whose method is named, that method; of one that is asked about, every method. Annotations are not.
+that is made or named, everything; of one whose method is named, that method; of one that is asked about, every method. Annotations are not.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def _used(by_name: Mapping[str, Module], module: Module, part: ast.AST) -> Itera
         for there, target in _meant(by_name, module, node, local):
             if not isinstance(target, ast.ClassDef):
                 yield there, target
-            elif id(node) in called:
+            elif id(node) in called or target.name.startswith("_"):
                 yield from ((there, part) for part in _made(target))
 
 

@@ -1,69 +1,119 @@
-"""``docs/support.md`` is written from what the frontends list in ``__all__``, and from what those functions come to call.
+"""``docs/support.json`` and ``docs/support.md`` are written from what the frontends list in ``__all__``, and from what those come to call.
 
-``python -m checks.support`` writes it; the check compares what stands there with what would be written.
+``python -m checks.support`` writes both; the check compares what stands there with what would be written. The data has a row for each name:
+
+- ``state``: ``communicates``, ``there`` (which communicates nothing), ``refused`` (UnsupportedError, always) or ``absent``; the name ``*`` stands for
+  every name of the module that has no row;
+- ``collectives``: those that it uses; ``engines`` has for each engine the collectives for which it has an implementation of its own;
+- ``differs``: where it deliberately differs; ``why`` and ``instead``: of what is refused or absent.
 """
 
 from __future__ import annotations
 
 import ast
+import importlib
+import json
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from checks import support_page
+from checks.deviations import deviations_of
 from checks.reach import collectives_of
 from checks.source import Module, definition, is_public, modules, string_list
+from checks.support_page import Row, Support
 from shim.conformance.signatures.comparison import EXCEPTIONS
+from shim.frontends._absent import ANY
 from shim.record import recorded_of
 
+DATA = Path("docs/support.json")
 PAGE = Path("docs/support.md")
 
-_PREAMBLE = """\
-# What each frontend has
-
-This page lists every name of the frameworks' modules, for the recorded versions: the collectives that the function uses,
-and how each engine carries them out.
-
-- *own*: the engine has its own implementation.
-- *default*: the engine uses the plain implementation over its messages and its agreement.
-- *unsupported*: the function raises UnsupportedError, for the reason given.
-- A dash: the name communicates nothing, such as queries, classes and constants.
-
-`python -m checks.support` generates this page from the source. Do not edit it.
-"""
 _ALWAYS = re.compile(r"UnsupportedError, always: (.*?)(?:\n\w+:|\Z)", re.DOTALL)
 
 
 def check(root: Path) -> list[str]:
-    """Find a page that is not what the frontends and the engines have."""
-    page = root / PAGE
-    written = page.read_text(encoding="utf-8") if page.exists() else ""
-    if written == render(root):
-        return []
-    return [f"{PAGE}:1: is not what the frontends have: run python -m checks.support"]
+    """Find a file that is not what the frontends and the engines have."""
+    findings = []
+    for file, text in render(root).items():
+        written = (root / file).read_text(encoding="utf-8") if (root / file).exists() else ""
+        if written != text:
+            findings.append(f"{file}:1: is not what the frontends have: run python -m checks.support")
+    return findings
 
 
-def render(root: Path) -> str:
-    """Return the whole page for the tree at *root*."""
+def render(root: Path) -> dict[Path, str]:
+    """Return the data and the page for the tree at *root*."""
+    data = collect(root)
+    return {DATA: _lines(data), PAGE: support_page.render(data)}
+
+
+def collect(root: Path) -> Support:
+    """Return what the frontends in the tree at *root* have."""
     by_name = {module.name: module for folder in ("shim/frontends", "shim/core") for module in modules(root, folder)}
-    engines = dict(_engines(root, by_name))
-    text = _PREAMBLE
+    names: list[Row] = []
+    versions: dict[str, str] = {}
     for module in by_name.values():
-        found = recorded_of(module.name)
-        if not is_public(module.name) or found is None:
+        found = recorded_of(module.name) if is_public(module.name) else None
+        if found is None:
             continue
-        signatures, names = found
-        text += f"\n## {module.name}\n\nAs {signatures.framework} {signatures.version} has it.\n\n"
-        text += f"| name | collectives | {' | '.join(engines)} |\n| --- | --- |{' --- |' * len(engines)}\n"
-        for name in string_list(module.tree, "__all__") or []:
-            cells = _cells(by_name, module, name, engines)
-            text += f"| `{name}` | {' | '.join(cells)} |\n"
-        theirs = signatures.framework + module.name.removeprefix(".".join(module.name.split(".")[:3]))
-        for name in sorted(names):
-            if f"{theirs}.{name}" in EXCEPTIONS:
-                text += (
-                    f"| `{name}` | | {' | '.join(['not here: ' + EXCEPTIONS[f'{theirs}.{name}']] * len(engines))} |\n"
-                )
-    return text
+        signatures, recorded = found
+        frontend = _frontend(module.name)
+        versions[frontend] = f"{signatures.framework} {signatures.version}"
+        names += [_row(by_name, module, name) for name in string_list(module.tree, "__all__") or []]
+        theirs = signatures.framework + module.name.removeprefix(frontend)
+        names += [
+            {"module": module.name, "name": name, "state": "absent", "why": EXCEPTIONS[f"{theirs}.{name}"]}
+            for name in sorted(recorded)
+            if f"{theirs}.{name}" in EXCEPTIONS
+        ]
+    offered = {(row["module"], row["name"]) for row in names}
+    for frontend in versions:  # a module that has the name of a function is not asked for by that name
+        names += [row for row in _absent(frontend) if (row["module"], row["name"]) not in offered]
+    used = {collective for row in names for collective in row.get("collectives", [])}
+    engines = {name: sorted(own & used) for name, own in _engines(root, by_name)}
+    return {"frontends": versions, "engines": engines, "names": sorted(names, key=lambda row: row["module"])}
+
+
+def _lines(data: Support) -> str:
+    """Return the *data* as JSON with a line for each name."""
+    rows = ",\n".join(json.dumps(row, ensure_ascii=False) for row in data["names"])
+    frontends, engines = json.dumps(data["frontends"]), json.dumps(data["engines"])
+    return f'{{\n"frontends": {frontends},\n"engines": {engines},\n"names": [\n{rows}\n]\n}}\n'
+
+
+def _frontend(module: str) -> str:
+    return ".".join(module.split(".")[:3])
+
+
+def _row(by_name: Mapping[str, Module], module: Module, name: str) -> Row:
+    row: Row = {"module": module.name, "name": name, "state": "there"}
+    found = definition(by_name, module, name)
+    if found is None:
+        return row
+    unsupported = _ALWAYS.search(ast.get_docstring(found[1]) or "")
+    if unsupported is not None:
+        return {**row, "state": "refused", "why": " ".join(unsupported[1].split()).rstrip(".")}
+    used = sorted(collectives_of(by_name, *found))
+    if used:
+        row = {**row, "state": "communicates", "collectives": used}
+    differs = [text if of == name else f"{of}: {text}" for of, text in deviations_of(found[1], name)]
+    return {**row, "differs": " ".join(differs).replace("\\|", "|")} if differs else row
+
+
+def _absent(frontend: str) -> Iterator[Row]:
+    """Yield the names that the frontend explains the absence of."""
+    for path, names in importlib.import_module(frontend).ABSENT.items():
+        module = f"{frontend}.{path}".rstrip(".")
+        for name, absent in sorted(names.items(), key=lambda item: (item[0] == ANY, item[0])):
+            places = {"module": module, "frontend": frontend}
+            yield {
+                "module": module,
+                "name": name,
+                "state": "absent",
+                "why": absent.what.format(**places),
+                "instead": absent.instead.format(**places),
+            }
 
 
 def _engines(root: Path, by_name: Mapping[str, Module]) -> Iterator[tuple[str, set[str]]]:
@@ -106,26 +156,7 @@ def _methods(node: ast.ClassDef) -> set[str]:
     return {child.name for child in node.body if isinstance(child, ast.FunctionDef)}
 
 
-def _cells(by_name: Mapping[str, Module], module: Module, name: str, engines: Mapping[str, set[str]]) -> list[str]:
-    """Return the cells that follow a name: the collectives, and one for each engine."""
-    found = definition(dict(by_name), module, name)
-    if found is None:
-        return [""] + ["-"] * len(engines)
-    unsupported = _ALWAYS.search(ast.get_docstring(found[1]) or "")
-    if unsupported is not None:
-        reason = " ".join(unsupported[1].split()).rstrip(".").replace("|", "\\|")
-        return [""] + [f"unsupported: {reason}"] * len(engines)
-    used = sorted(collectives_of(by_name, *found))
-    if not used:
-        return [""] + ["-"] * len(engines)
-    return [", ".join(used), *(_how(used, native) for native in engines.values())]
-
-
-def _how(used: list[str], native: set[str]) -> str:
-    missing = [name for name in used if name not in native]
-    return "own" if not missing else f"default: {', '.join(missing)}"
-
-
 if __name__ == "__main__":
     _root = Path(__file__).resolve().parent.parent
-    (_root / PAGE).write_text(render(_root), encoding="utf-8")
+    for _file, _text in render(_root).items():
+        (_root / _file).write_text(_text, encoding="utf-8")
