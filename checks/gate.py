@@ -20,10 +20,10 @@ ALWAYS = ("tests/campaigns", "tests/checks", "tests/record", "tests/test_example
 # Files and folders that nothing outside them imports, and the tests that can notice a change there, beside those that always run.
 LEAVES = {
     ".ci/whole": (),
-    "CHANGELOG.md": (),
-    "CONTRIBUTING.md": (),
-    "README.md": (),
-    "SECURITY.md": (),
+    "CHANGELOG.md": ("tests/website",),
+    "CONTRIBUTING.md": ("tests/website",),
+    "README.md": ("tests/website",),
+    "SECURITY.md": ("tests/website",),
     ".github/": (),
     "CITATION.cff": (),
     "benchmarks/": ("tests/core",),
@@ -31,14 +31,16 @@ LEAVES = {
     "campaigns/ported_packages/": (),
     "campaigns/questions/": ("tests/substitution",),
     "campaigns/real_programs/": (),
-    "docs/": ("tests/bench", "tests/cli", "tests/conformance", "tests/frontends", "tests/notebook", "tests/port"),
+    "docs/": ("tests/bench", "tests/cli", "tests/conformance", "tests/frontends", "tests/notebook", "tests/port", "tests/website"),
     "examples/": ("tests/conformance", "tests/notebook", "tests/substitution"),
+    "mkdocs.yml": ("tests/website",),
     "shim/bench/": ("tests/bench", "tests/cli"),
     "shim/notebook/": ("tests/notebook",),
-    "shim/port/": ("tests/cli", "tests/port"),
+    "shim/port/": ("tests/cli", "tests/port", "tests/website"),
     "shim/trace/": ("tests/cli", "tests/core", "tests/frontends", "tests/port", "tests/trace"),
     "tests/fault_matrix/": (),  # which a nightly job runs
     "tests/gpu/": (),
+    "website/": ("tests/website",),
 }
 _OURS = ("campaigns/", "checks/", "shim/", "shim_torch_autoload/", "tests/")  # which the engine's own tests do not need
 

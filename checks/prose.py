@@ -17,7 +17,7 @@ from checks.source import modules
 PAGES = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "docs")
 
 _SPAN = re.compile(r"`([^`\n]+)`")
-_PATH = re.compile(r"^(?:\.ci|benchmarks|campaigns|checks|docs|examples|native|shim|tests)/[\w./-]*$")
+_PATH = re.compile(r"^(?:\.ci|benchmarks|campaigns|checks|docs|examples|native|shim|tests|website)/[\w./-]*$")
 _NAME = re.compile(r"^shim(?:\.\w+)+$")
 _TO_FILL_IN = re.compile(r"@@\w+@@")
 _LINK = re.compile(r"\]\(([\w./-]+)\)")
@@ -52,7 +52,7 @@ def _pages(root: Path) -> Iterator[Path]:
         if name.endswith(".md"):
             yield root / name
         else:
-            yield from sorted((root / name).glob("*.md"))
+            yield from sorted((root / name).rglob("*.md"))
 
 
 def _importable(root: Path) -> Iterator[str]:

@@ -35,7 +35,8 @@ _PREAMBLE = """\
 
 Find here whether a frontend has a name of its framework. A name *communicates*, is *there* without communicating
 (queries, classes, constants), is *refused* (calling it raises `UnsupportedError`), or is *not there* (importing it
-raises an error with the reason below). [deviations.md](deviations.md) lists what behaves differently.
+raises an error with the reason below). [deviations.md](deviations.md) lists what behaves differently. Modules are
+listed without the `shim.frontends.` that you put in front.
 
 `python -m checks.support` generates this page and [support.json](support.json), which has a row for each name with its
 collectives. Do not edit them.
@@ -57,7 +58,7 @@ def render(data: Support) -> str:
         modules.setdefault(row["module"], []).append(row)
     lines = [_PREAMBLE, *_counts(data)]
     for frontend, version in data["frontends"].items():
-        lines += ["", f"## {frontend}", "", f"Stands for {version}."]
+        lines += ["", f"## {version}", "", f"The frontend is `{frontend}`."]
         told: dict[str, list[Row]] = {}
         for module, rows in modules.items():
             if module == frontend or module.startswith(f"{frontend}."):
@@ -87,13 +88,13 @@ _ORDER = (
 
 def _module(module: str, rows: Sequence[Row], told: Mapping[str, Sequence[Row]]) -> Iterator[str]:
     """Yield a section about *module*, without what sections before it have *told*."""
-    yield from ("", f"### {module}")
+    yield from ("", f"### {_short(module)}")
     new = _offered(rows)
     within = [other for other, before in told.items() if _offered(before) and _same(before, rows)]
     if within:
         most = max(within, key=lambda other: len(_offered(told[other])))
         new = [row for row in new if row["name"] not in {known["name"] for known in told[most]}]
-        yield from ("", *_wrapped(f"Has every name of `{most}`."))
+        yield from ("", *_wrapped(f"Has every name of `{_short(most)}`."))
     for state, title in (("communicates", "Communicate"), ("there", "There")):
         names = [f"`{row['name']}`" for row in new if row["state"] == state]
         if names:
@@ -124,7 +125,7 @@ def _absent(rows: Sequence[Row], told: Mapping[str, Sequence[Row]]) -> Iterator[
         elif row["state"] == "absent":
             groups.setdefault((row["why"], row.get("instead", "")), []).append(row["name"])
     for module in sorted(elsewhere):
-        yield from ("", *_wrapped(f"What `{module}` does not have is not there either."))
+        yield from ("", *_wrapped(f"What `{_short(module)}` does not have is not there either."))
     if groups:
         yield from ("", "| not there | because it | instead |", "| --- | --- | --- |")
     for (why, instead), names in groups.items():
@@ -146,6 +147,10 @@ def _engines(engines: Mapping[str, Sequence[str]]) -> Iterator[str]:
 
 def _wrapped(text: str) -> list[str]:
     return textwrap.wrap(text, _WIDTH, break_long_words=False, break_on_hyphens=False)
+
+
+def _short(module: str) -> str:
+    return module.removeprefix("shim.frontends.")
 
 
 def _cell(text: str) -> str:

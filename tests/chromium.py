@@ -61,7 +61,7 @@ class Chromium:
             "--disable-sync",
             "--hide-scrollbars",
         ]
-        command += ["--host-resolver-rules=MAP * ~NOTFOUND", f"--user-data-dir={self._folder.name}"]
+        command += ["--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1", f"--user-data-dir={self._folder.name}"]
         command += ["--remote-debugging-pipe", "about:blank"]
         self._process = subprocess.Popen(
             [sys.executable, "-c", _LAUNCH, str(commands_in), str(answers_out), *command],
@@ -82,10 +82,7 @@ class Chromium:
         self._session = self.send("Target.attachToTarget", targetId=page, flatten=True)["sessionId"]
         for domain in ("Page", "Runtime", "Network"):
             self.send(f"{domain}.enable")
-        width, height = size
-        self.send(
-            "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=scale, mobile=False
-        )
+        self.resize(size, scale)
         self.use_scheme(dark)
 
     def send(self, method: str, **parameters: Any) -> dict[str, Any]:
@@ -114,15 +111,25 @@ class Chromium:
         message, _, self._read = self._read.partition(b"\0")
         return json.loads(message)
 
+    def resize(self, size: tuple[int, int], scale: float = 1.0) -> None:
+        width, height = size
+        self.send(
+            "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=scale, mobile=False
+        )
+
     def use_scheme(self, dark: bool) -> None:
         feature = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.send("Emulation.setEmulatedMedia", features=[feature])
 
     def open(self, file: Path, fragment: str = "") -> None:
         """Load *file* anew and wait until it is there."""
+        self.visit(file.resolve().as_uri() + fragment)
+
+    def visit(self, address: str) -> None:
+        """Load the page at *address*, of a file or of a server on this machine, anew and wait until it is there."""
         self.send("Page.navigate", url="about:blank")
-        self.send("Page.navigate", url=file.resolve().as_uri() + fragment)
-        self.wait_for("document.readyState === 'complete' && location.protocol === 'file:'")
+        self.send("Page.navigate", url=address)
+        self.wait_for(f"document.readyState === 'complete' && location.protocol === '{address.partition('/')[0]}'")
 
     def evaluate(self, expression: str) -> Any:
         """Return the value of the JavaScript *expression* on the page."""

@@ -51,6 +51,7 @@ ONE_WORKERS_OWN = (
     "tests/core/engines/mpi/test_link.py",
     "tests/frontends/mindspore/differential/",
     "tests/notebook/test_notebook.py",
+    "tests/website/",
 )
 
 

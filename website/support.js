@@ -1,0 +1,90 @@
+// The search box of the page on support: it finds a name in support.json, and says what of it is there, how, and why not.
+"use strict";
+
+(() => {
+  const MOST = 40; // names that are shown at once
+  const STATES = { communicates: "there", there: "there", refused: "refused", absent: "not there" };
+
+  const box = document.getElementById("support-search");
+  if (!box) return;
+
+  function element(tag, text, attributes = {}) {
+    const made = document.createElement(tag);
+    if (text) made.textContent = text;
+    for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
+    return made;
+  }
+
+  const form = element("form", "", { role: "search" });
+  const input = element("input", "", { type: "search", placeholder: "A name, such as alltoall_single", "aria-label": "Name" });
+  const select = element("select", "", { "aria-label": "Framework" });
+  const status = element("p", "", { role: "status" });
+  const list = element("ul");
+  form.append(input, select);
+  box.append(form, status, list);
+  form.addEventListener("submit", (event) => event.preventDefault());
+
+  fetch(box.dataset.rows).then((answer) => answer.json()).then(start);
+
+  function start(data) {
+    select.append(element("option", "All frameworks", { value: "" }));
+    for (const [frontend, version] of Object.entries(data.frontends)) {
+      select.append(element("option", version, { value: frontend }));
+    }
+    const asked = new URLSearchParams(location.search);
+    input.value = asked.get("name") || "";
+    select.value = asked.get("frontend") || "";
+    input.addEventListener("input", () => show(data));
+    select.addEventListener("change", () => show(data));
+    show(data);
+  }
+
+  function show(data) {
+    // dist.all_gather and torch.distributed.all_gather are searched for, too: what is before the last dot has to be in the module's name.
+    const words = input.value.trim().toLowerCase().split(".");
+    const name = words.pop();
+    const place = words.join(".").replace(/^dist$/, "distributed");
+    list.replaceChildren();
+    status.textContent = "";
+    if (!name) return;
+    const found = data.names.filter(
+      (row) => row.name.toLowerCase().includes(name) && row.module.includes(place) && of(select.value, row));
+    found.sort((a, b) => rank(a, name) - rank(b, name));
+    status.textContent = found.length
+      ? `${found.length} found` + (found.length > MOST ? `, of which the first ${MOST}` : "")
+      : "No module that a frontend has is known to have such a name. Importing it raises an error that says where it may be.";
+    for (const row of found.slice(0, MOST)) list.append(described(row, data));
+  }
+
+  function of(frontend, row) {
+    return !frontend || row.module === frontend || row.module.startsWith(frontend + ".");
+  }
+
+  function rank(row, name) {
+    // An exact name first; then those that begin so; of equal ones that in the shorter module.
+    const own = row.name.toLowerCase();
+    return (own === name ? 0 : own.startsWith(name) ? 1000 : 2000) + row.module.length;
+  }
+
+  function described(row, data) {
+    const item = element("li");
+    const path = `${row.module}.${row.name}`;
+    const isThere = STATES[row.state] === "there";
+    const title = isThere ? element("a", "", { href: `${box.dataset.reference}${row.module}/#${path}` }) : element("span");
+    title.append(element("code", path));
+    item.append(title, " ", element("span", STATES[row.state], { class: `state ${row.state}` }), " ");
+    if (row.state === "communicates") item.append(`uses ${row.collectives.join(", ")}${engines(row, data)}. `);
+    if (row.state === "there") item.append("communicates nothing. ");
+    if (row.differs) item.append(`Differs: ${row.differs} `);
+    if (row.state === "refused") item.append(`raises UnsupportedError: ${row.why}. `);
+    if (row.state === "absent") item.append(`because it ${row.why}. ${row.instead || ""}`);
+    return item;
+  }
+
+  function engines(row, data) {
+    // The engine called plain has nothing but defaults: it is a reference for tests.
+    const lacking = Object.keys(data.engines).filter(
+      (engine) => engine !== "plain" && row.collectives.some((collective) => !data.engines[engine].includes(collective)));
+    return lacking.length ? `; on ${lacking.join(", ")} by the default` : "";
+  }
+})();
