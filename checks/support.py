@@ -2,7 +2,7 @@
 
 ``python -m checks.support`` writes both; the check compares what stands there with what would be written. The data has a row for each name:
 
-- ``state``: ``communicates``, ``there`` (which communicates nothing), ``refused`` (UnsupportedError, always) or ``absent``; the name ``*`` stands for
+- ``state``: ``communicates``, ``there`` (which uses no collective), ``refused`` (UnsupportedError, always) or ``absent``; the name ``*`` stands for
   every name of the module that has no row;
 - ``collectives``: those that it uses; ``engines`` has for each engine the collectives for which it has an implementation of its own;
 - ``differs``: where it deliberately differs; ``why`` and ``instead``: of what is refused or absent.

@@ -33,9 +33,9 @@ class Support(TypedDict):
 _PREAMBLE = """\
 # What each frontend has
 
-Find here whether a frontend has a name of its framework. A name *communicates*, is *there* without communicating
-(queries, classes, constants), is *refused* (calling it raises `UnsupportedError`), or is *not there* (importing it
-raises an error with the reason below). [deviations.md](deviations.md) lists what behaves differently. Modules are
+Find here whether a frontend has a name of its framework. A name *communicates*, is *there* without using a collective
+(groups, queries, classes, constants), is *refused* (calling it raises `UnsupportedError`), or is *not there* (importing
+it raises an error with the reason below). [deviations.md](deviations.md) lists what behaves differently. Modules are
 listed without the `shim.frontends.` that you put in front.
 
 `python -m checks.support` generates this page and [support.json](support.json), which has a row for each name with its

@@ -74,7 +74,7 @@
     title.append(element("code", path));
     item.append(title, " ", element("span", STATES[row.state], { class: `state ${row.state}` }), " ");
     if (row.state === "communicates") item.append(`uses ${row.collectives.join(", ")}${engines(row, data)}. `);
-    if (row.state === "there") item.append("communicates nothing. ");
+    if (row.state === "there") item.append("uses no collective. ");
     if (row.differs) item.append(`Differs: ${row.differs} `);
     if (row.state === "refused") item.append(`raises UnsupportedError: ${row.why}. `);
     if (row.state === "absent") item.append(`because it ${row.why}. ${row.instead || ""}`);

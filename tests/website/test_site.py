@@ -16,11 +16,13 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 from chromium import Chromium
+from markdown_it import MarkdownIt  # of rich
 
 ROOT = Path(__file__).resolve().parents[2]
 PHONE, DESK = (390, 844), (1280, 900)
 FRAMEWORKS = {"docs.pytorch.org", "www.paddlepaddle.org.cn", "www.mindspore.cn"}
 LONGEST = ("shim.errors", "shim.frontends.mindspore.ops", "shim.frontends.torch.distributed")  # for widths
+PARTS = ("em>", "h2", "h3", "img", "li>", "ol>", "pre>", "strong>", "table>", "td", "ul>")  # whose numbers are compared
 LOADED = {"img": "src", "link": "href", "script": "src", "source": "src"}  # what a browser asks for by itself
 
 
@@ -98,6 +100,18 @@ def test_every_link_leads_to_something_in_the_site(site: Path, pages: dict[Path,
             ):
                 broken.append((str(file.relative_to(site)), link))
     assert broken == []
+
+
+def test_pages_have_the_parts_that_they_have_in_the_repository(site: Path) -> None:
+    commonmark = MarkdownIt("commonmark").enable("table")
+    differing = []
+    for source in sorted((ROOT / "docs").rglob("*.md")):
+        place = source.relative_to(ROOT / "docs").with_suffix("")
+        page = (site / place / "index.html").read_text(encoding="utf-8")
+        article = page.partition("<article")[2].partition("</article>")[0]
+        rendered = commonmark.render(source.read_text(encoding="utf-8"))
+        differing += [(str(place), tag) for tag in PARTS if article.count(f"<{tag}") != rendered.count(f"<{tag}")]
+    assert differing == []
 
 
 def test_nothing_is_loaded_from_another_site(pages: dict[Path, Page]) -> None:
