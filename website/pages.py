@@ -71,6 +71,8 @@ def on_page_markdown(markdown: str, page: Page, files: Files, **_: Any) -> str:
             page.meta.setdefault("search", {})["boost"] = boost
     if here.startswith("reference/"):
         return markdown
+    if here == "index.md":
+        page.meta["hide"] = ["navigation"]  # which is that page alone
     if here == "support.md":
         markdown = markdown.replace("\n\n", "\n\n" + _SEARCH_BOX, 1)
     return _LINK.sub(lambda link: _linked(link, here, files), markdown)

@@ -31,7 +31,7 @@ where the framework describes it. [What each frontend has](../support.md) lists 
 
 def navigation() -> list[object]:
     """Return the part of the navigation that is made of these pages."""
-    sections: list[object] = ["reference/index.md", {"shim": [{name: _file(name)} for name in _OF_SHIM]}]
+    sections: list[object] = ["reference/index.md", "support.md", {"shim": [{name: _file(name)} for name in _OF_SHIM]}]
     for frontend, record in FRONTENDS.items():
         entries = [{module.name.removeprefix("shim.frontends."): _file(module.name)} for module in _frontend(frontend)]
         sections.append({record.replace("-", " "): entries})

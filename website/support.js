@@ -73,12 +73,17 @@
     const title = isThere ? element("a", "", { href: `${box.dataset.reference}${row.module}/#${path}` }) : element("span");
     title.append(element("code", path));
     item.append(title, " ", element("span", STATES[row.state], { class: `state ${row.state}` }), " ");
-    if (row.state === "communicates") item.append(`uses ${row.collectives.join(", ")}${engines(row, data)}. `);
-    if (row.state === "there") item.append("uses no collective. ");
-    if (row.differs) item.append(`Differs: ${row.differs} `);
-    if (row.state === "refused") item.append(`raises UnsupportedError: ${row.why}. `);
-    if (row.state === "absent") item.append(`because it ${row.why}. ${row.instead || ""}`);
+    // What the docstrings mark, *parameters* and `code`, is shown as code.
+    sentences(row, data).join(" ").split(/[*`]+([^*`]+)[*`]+/).forEach(
+      (part, index) => item.append(index % 2 ? element("code", part) : part));
     return item;
+  }
+
+  function sentences(row, data) {
+    if (row.state === "refused") return [`raises UnsupportedError: ${row.why}.`];
+    if (row.state === "absent") return [`because it ${row.why}.`, row.instead || ""];
+    const used = row.collectives ? `uses ${row.collectives.join(", ")}${engines(row, data)}.` : "uses no collective.";
+    return row.differs ? [used, `Differs: ${row.differs}`] : [used];
   }
 
   function engines(row, data) {

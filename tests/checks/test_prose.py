@@ -55,6 +55,11 @@ def test_links_are_relative_to_their_page(write_tree) -> None:
     assert prose.check(root) == ["docs/a.md:1: links to README.md, which is not there"]
 
 
+def test_pages_in_folders_are_read_too(write_tree) -> None:
+    root = write_tree({**TREE, "docs/tasks/b.md": "[a page](../a.md) [lost](a.md)\n"})
+    assert prose.check(root) == ["docs/tasks/b.md:1: links to a.md, which is not there"]
+
+
 def test_contributing_lists_the_import_contracts() -> None:
     root = Path(__file__).parents[2]
     names = re.findall(
