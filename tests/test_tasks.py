@@ -77,6 +77,11 @@ def test_the_doctor_shows_who_is_missing(tmp_path: Path) -> None:
         job.wait(60)
 
 
+def _of_any_rank(text: str) -> str:
+    """Return *text* without what tells ranks apart: the first to fail comes first, and three do."""
+    return re.sub(r"rank [0-2]|float32 \[[1-3], 2\]", "...", text)
+
+
 @pytest.mark.frameworks
 def test_pytest_shows_the_mistake_and_passes_without_it(tmp_path: Path) -> None:
     sharding, test = blocks("tests_without_gpus", "python")
@@ -96,7 +101,7 @@ def test_pytest_shows_the_mistake_and_passes_without_it(tmp_path: Path) -> None:
 
     failed = run(sharding)
     assert failed.returncode == 1
-    assert told(failed.stdout, tmp_path).startswith(told(shown, tmp_path))
+    assert _of_any_rank(told(failed.stdout, tmp_path)).startswith(_of_any_rank(told(shown, tmp_path)))
     passed = run(right)
     assert passed.returncode == 0, passed.stdout
 
