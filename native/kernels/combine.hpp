@@ -23,10 +23,10 @@ void combine(std::byte* output, std::byte* copy, const std::byte* const* inputs,
     const std::size_t length = count - start < block ? count - start : block;
     const auto input_of = [&](std::size_t rank) { return inputs[rank] + start * sizeof(T); };
     const auto scaling_of = [&](std::size_t rank) {
-      return [factor = finish == Finish::premultiplied ? factors[rank] : 1.0](Wide value) {
-        if constexpr (finish == Finish::premultiplied) return value * static_cast<Wide>(factor);
-        return value;
-      };
+      if constexpr (finish == Finish::premultiplied)
+        return [factor = static_cast<Wide>(factors[rank])](Wide value) { return static_cast<Wide>(value * factor); };
+      else
+        return [](Wide value) { return value; };
     };
     if (ranks == 1) {
       Format<T>::each(input_of(0), length,

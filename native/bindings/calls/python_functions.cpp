@@ -41,7 +41,7 @@ Failure failure_of(const nb::python_error& error, bool keeps_all) {
 }
 
 nb::object called(PyObject* function, PyObject* argument, bool keeps_all) {
-  return checked(nb::steal(PyObject_CallOneArg(function, argument)), keeps_all);
+  return checked(nb::steal(PyObject_CallFunctionObjArgs(function, argument, nullptr)), keeps_all);
 }
 
 nb::object called_method(nb::handle object, const char* name, nb::handle arguments, bool keeps_all) {

@@ -186,11 +186,11 @@ void Member::close(const std::string& why) {
   Watcher::forget(group);
   {
     GilHooks hooks;
-    if (PyGILState_Check() != 0) hooks.about_to_block();  // an operation on its thread may want the lock, to end
+    if (has_gil()) hooks.about_to_block();  // an operation on its thread may want the lock, to end
     progress.stop(why);
   }
   note_ends();
-  if (carrier && PyGILState_Check() != 0) carrier->let_go();
+  if (carrier && has_gil()) carrier->let_go();
 }
 
 void start(Work& work) {

@@ -2,8 +2,6 @@
 
 #include <unistd.h>
 
-#include <cstring>
-
 namespace nb = nanobind;
 
 namespace shim::bindings {
@@ -11,30 +9,30 @@ namespace {
 
 PyObject* before_exec = nullptr;  // never released, as Python objects must not be after the interpreter has ended
 
-bool is_main() { return PyInterpreterState_Get() == PyInterpreterState_Main(); }
+bool is_main() { return PyInterpreterState_GetID(PyInterpreterState_Get()) == 0; }
 
 // Whether what os.exec is told to run can be run: programs try one path after the other.
 bool can_run(PyObject* arguments) {
   PyObject* name = nullptr;
   PyObject* const path =
-      PyTuple_Check(arguments) != 0 && PyTuple_GET_SIZE(arguments) > 0 ? PyTuple_GET_ITEM(arguments, 0) : nullptr;
+      PyTuple_Check(arguments) != 0 && PyTuple_Size(arguments) > 0 ? PyTuple_GetItem(arguments, 0) : nullptr;
   if (path == nullptr || PyLong_Check(path) != 0) return true;  // a descriptor, for one
   if (PyUnicode_FSConverter(path, &name) == 0) {
     PyErr_Clear();  // os.exec says so itself
     return false;
   }
-  const bool can = ::access(PyBytes_AS_STRING(name), X_OK) == 0;
+  const bool can = ::access(PyBytes_AsString(name), X_OK) == 0;
   Py_DECREF(name);
   return can;
 }
 
 // Python calls this at every audited event.
-int notice_exec(const char* event, PyObject* arguments, void* /* nothing */) {
-  if (std::strcmp(event, "os.exec") != 0 || before_exec == nullptr || !is_main() || !can_run(arguments)) return 0;
+void notice_exec(nb::handle event, nb::handle arguments) {
+  if (PyUnicode_CompareWithASCIIString(event.ptr(), "os.exec") != 0 || before_exec == nullptr) return;
+  if (!is_main() || !can_run(arguments.ptr())) return;
   PyObject* const result = PyObject_CallNoArgs(before_exec);
   if (result == nullptr) PyErr_WriteUnraisable(before_exec);
   Py_XDECREF(result);
-  return 0;
 }
 
 }  // namespace
@@ -47,11 +45,8 @@ void refuse_subinterpreters() {
 void set_before_exec(nb::callable function) {
   PyObject* const earlier = before_exec;
   before_exec = function.release().ptr();
-  if (earlier == nullptr) {
-    if (PySys_AddAuditHook(&notice_exec, nullptr) != 0) throw nb::python_error();
-  } else {
-    Py_DECREF(earlier);
-  }
+  Py_XDECREF(earlier);
+  if (earlier == nullptr) nb::module_::import_("sys").attr("addaudithook")(nb::cpp_function(&notice_exec));
 }
 
 }  // namespace shim::bindings

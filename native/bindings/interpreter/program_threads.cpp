@@ -1,6 +1,6 @@
 #include "bindings/interpreter/program_threads.hpp"
 
-#include <Python.h>
+#include <nanobind/nanobind.h>
 
 #include <algorithm>
 #include <atomic>
@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "platform/process.hpp"
+
+namespace nb = nanobind;
 
 namespace shim::bindings {
 namespace {
@@ -39,14 +41,17 @@ bool is_silent(unsigned long thread) {
 
 }  // namespace
 
+bool has_gil() { return PyThreadState_GetDict() != nullptr; }
+
 bool is_only_thread() {
 #ifdef Py_GIL_DISABLED
   return false;  // threads come and go meanwhile
 #else
-  const PyThreadState* const mine = PyThreadState_Get();
-  for (PyThreadState* one = PyInterpreterState_ThreadHead(PyInterpreterState_Get()); one != nullptr;
-       one = PyThreadState_Next(one))
-    if (one != mine && !is_silent(one->thread_id)) return false;
+  const unsigned long mine = PyThread_get_thread_ident();
+  for (nb::handle key : nb::module_::import_("sys").attr("_current_frames")()) {
+    const auto thread = nb::cast<unsigned long>(key);
+    if (thread != mine && !is_silent(thread)) return false;
+  }
   return true;
 #endif
 }

@@ -3,6 +3,9 @@
 
 namespace shim::bindings {
 
+// Whether the calling thread has the GIL.
+bool has_gil();
+
 // Whether no thread but the calling one may make a call. Needs the GIL.
 bool is_only_thread();
 

@@ -12,10 +12,14 @@ nb::object checked(PyObject* object) {
   return nb::steal(object);
 }
 
+descrgetfunc getter_of(nb::handle descriptor) {
+  return reinterpret_cast<descrgetfunc>(PyType_GetSlot(Py_TYPE(descriptor.ptr()), Py_tp_descr_get));
+}
+
 // The field of `access` that can be asked for an attribute, or None.
 nb::object descriptor(nb::handle access, const char* name) {
   nb::object field = access.attr(name);
-  if (!field.is_none() && Py_TYPE(field.ptr())->tp_descr_get == nullptr) {
+  if (!field.is_none() && getter_of(field) == nullptr) {
     PyErr_Format(PyExc_TypeError, "%s is no descriptor in the tensor's class, but %R", name, field.ptr());
     throw nb::python_error();
   }
@@ -25,15 +29,15 @@ nb::object descriptor(nb::handle access, const char* name) {
 // What `object.name` is, without looking the name up in its class.
 nb::object attribute(nb::handle object, const nb::object& descriptor) {
   PyObject* type = reinterpret_cast<PyObject*>(Py_TYPE(object.ptr()));
-  return checked(Py_TYPE(descriptor.ptr())->tp_descr_get(descriptor.ptr(), object.ptr(), type));
+  return checked(getter_of(descriptor)(descriptor.ptr(), object.ptr(), type));
 }
 
 nb::object call(const nb::object& function, nb::handle object) {
-  return checked(PyObject_CallOneArg(function.ptr(), object.ptr()));
+  return checked(PyObject_CallFunctionObjArgs(function.ptr(), object.ptr(), nullptr));
 }
 
 bool is_on_host(const nb::object& device) {
-  const char* name = PyUnicode_AsUTF8(device.ptr());
+  const char* name = PyUnicode_AsUTF8AndSize(device.ptr(), nullptr);
   if (name == nullptr) throw nb::python_error();
   return std::string_view(name).substr(0, 3) == "CPU";
 }
@@ -60,7 +64,7 @@ std::optional<TensorView> AttributeReader::read(nb::handle object, Owners& owner
     return std::nullopt;
   view.dimensions = static_cast<int>(nb::len(shape));
   for (int d = 0; d < view.dimensions; ++d)
-    view.shape[static_cast<std::size_t>(d)] = nb::cast<std::int64_t>(nb::handle(PyTuple_GET_ITEM(shape.ptr(), d)));
+    view.shape[static_cast<std::size_t>(d)] = nb::cast<std::int64_t>(nb::handle(PyTuple_GetItem(shape.ptr(), d)));
   view.set_contiguous();
   view.data = reinterpret_cast<std::byte*>(nb::cast<std::uintptr_t>(call(data_ptr_, object)));
   if (view.data == nullptr && view.count() > 0) return std::nullopt;

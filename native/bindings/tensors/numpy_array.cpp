@@ -64,7 +64,7 @@ ArrayReader::ArrayReader(nb::handle in_place) {
 
 bool ArrayReader::is_right_about(nb::handle samples) const {
   for (nb::handle sample : samples) {
-    if (Py_TYPE(sample.ptr())->tp_basicsize < static_cast<Py_ssize_t>(sizeof(Array))) return false;
+    if (nb::cast<std::size_t>(sample.type().attr("__basicsize__")) < sizeof(Array)) return false;
     Owners owners;
     const TensorView said = read_by_array(sample, "sample", owners);
     const Array& array = fields_of(sample);

@@ -37,7 +37,7 @@ TensorMemory::TensorMemory(nb::handle memory)
 bool TensorMemory::is_known(nb::handle held) const { return may_be_resized_ && Py_TYPE(held.ptr()) == kind_; }
 
 nb::object TensorMemory::hold(nb::handle tensor) const {
-  nb::object held = nb::steal(PyObject_CallOneArg(hold_.ptr(), tensor.ptr()));
+  nb::object held = nb::steal(PyObject_CallFunctionObjArgs(hold_.ptr(), tensor.ptr(), nullptr));
   if (!held.is_valid()) {
     PyErr_Clear();  // the tensor itself is held all the same
     return held;

@@ -102,7 +102,7 @@ const Reader& reader_of(nb::handle object, std::string_view role) {
   if (found != known.end()) return found->second;
   try {
     Reader reader = make_reader(reinterpret_cast<PyObject*>(type));
-    Py_INCREF(type);
+    Py_INCREF(reinterpret_cast<PyObject*>(type));
     return known.emplace(type, std::move(reader)).first->second;
   } catch (const nb::python_error& error) {
     reject(error, role);
@@ -160,7 +160,7 @@ TensorView view_of(nb::handle object, std::string_view role, Owners& owners) {
   for (const Guard& guard : reader.guards) {
     if (guard.only_complex && !is_complex(view.dtype)) continue;
     if (guard.bit && !guard.bit->is_set(object)) continue;
-    const nb::object answer = nb::steal(PyObject_CallOneArg(guard.method.ptr(), object.ptr()));
+    const nb::object answer = nb::steal(PyObject_CallFunctionObjArgs(guard.method.ptr(), object.ptr(), nullptr));
     if (!answer.is_valid()) reject(nb::python_error(), role);
     if (PyObject_IsTrue(answer.ptr()) == 1) reject(guard.message, role);
   }

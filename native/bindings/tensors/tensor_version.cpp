@@ -83,7 +83,7 @@ void TensorVersion::raise(nb::handle tensor) const {
     if (std::uint32_t* number = number_at(*place_, tensor)) std::atomic_ref(*number).fetch_add(1);
     return;
   }
-  const nb::object done = nb::steal(PyObject_CallOneArg(raise_.ptr(), tensor.ptr()));
+  const nb::object done = nb::steal(PyObject_CallFunctionObjArgs(raise_.ptr(), tensor.ptr(), nullptr));
   if (!done.is_valid()) PyErr_WriteUnraisable(raise_.ptr());  // the tensor has been written all the same
 }
 
@@ -105,7 +105,7 @@ std::optional<TensorVersion::Place> TensorVersion::find(nb::handle versions) {
     return counter < reader.read(word_of(tensor.ptr(), object), members) && reader.read(members[counter], words) > 0;
   };
   const auto first_word = sizeof(PyObject) / sizeof(Word);
-  const auto end_word = static_cast<std::size_t>(Py_TYPE(samples.front().first.ptr())->tp_basicsize) / sizeof(Word);
+  const auto end_word = nb::cast<std::size_t>(samples.front().first.type().attr("__basicsize__")) / sizeof(Word);
   for (std::size_t object = first_word; object < end_word; ++object) {
     std::array<Word, object_words> members;
     const std::size_t count = reader.read(word_of(samples.front().first.ptr(), object), members);

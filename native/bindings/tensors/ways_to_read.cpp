@@ -40,6 +40,16 @@ TensorView view_of(const Py_buffer& buffer, std::string_view role) {
   return view;
 }
 
+TensorView view_of_buffer(nb::handle object, std::string_view role) {
+  Py_buffer buffer;
+  if (PyObject_GetBuffer(object.ptr(), &buffer, PyBUF_FULL_RO) != 0) reject(nb::python_error(), role);
+  struct Release {
+    ~Release() { PyBuffer_Release(&buffer); }
+    Py_buffer& buffer;
+  } const release{buffer};
+  return view_of(buffer, role);
+}
+
 }  // namespace
 
 void reject(const nb::python_error& error, std::string_view role) {
@@ -112,20 +122,15 @@ TensorView read_by_description(const nb::object& describe, nb::handle object, st
 }
 
 TensorView read_by_array(nb::handle object, std::string_view role, Owners& owners) {
-  Py_buffer buffer;
-  if (PyObject_GetBuffer(object.ptr(), &buffer, PyBUF_FULL_RO) != 0) reject(nb::python_error(), role);
-  struct Release {
-    ~Release() { PyBuffer_Release(&buffer); }
-    Py_buffer& buffer;
-  } const release{buffer};
+  const TensorView view = view_of_buffer(object, role);
   owners.push_back(nb::borrow(object));
-  return view_of(buffer, role);
+  return view;
 }
 
 TensorView read_by_buffer(nb::handle object, std::string_view role, Owners& owners) {
   nb::object memory = nb::steal(PyMemoryView_FromObject(object.ptr()));
   if (!memory.is_valid()) reject(nb::python_error(), role);
-  const TensorView view = view_of(*PyMemoryView_GET_BUFFER(memory.ptr()), role);
+  const TensorView view = view_of_buffer(memory, role);
   owners.push_back(std::move(memory));
   return view;
 }
