@@ -1,6 +1,7 @@
 """Run every check, or those named: ``python -m checks [name ...]``. The exit status is 1 when one has findings.
 
-``python -m checks nightly [job ...]`` runs what takes too long for every change, and ``python -m checks whole`` the gate with all its parts.
+``python -m checks nightly [job ...]`` runs what takes too long for every change, ``python -m checks whole`` the gate with all its parts, and
+``python -m checks wheels`` builds a release's wheels and tries them.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from checks import (
     sizes,
     support,
     tools,
+    wheels,
 )
 
 Check = Callable[[Path], list[str]]
@@ -52,6 +54,8 @@ def main(names: list[str]) -> int:
     """Run the checks called *names*, or all, print a line for each, and return the exit status."""
     if names[:1] == ["nightly"]:
         return nightly.main(names[1:])
+    if names[:1] == ["wheels"]:
+        return wheels.main(names[1:])
     if names == ["whole"]:
         return gate.run_whole()
     unknown = [name for name in names if name not in CHECKS]
