@@ -1,5 +1,10 @@
 #include "collectives/reduce_kernels.hpp"
 
+#if defined(__aarch64__)
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
+#endif
+
 namespace shim {
 namespace {
 
@@ -18,6 +23,8 @@ std::vector<KernelSet> found() {
   if (has_v4) sets.push_back({"x86-64-v4", x86_64_v4::kernel_for});
   if (has_v3) sets.push_back({"x86-64-v3", x86_64_v3::kernel_for});
   if (has_v2) sets.push_back({"x86-64-v2", x86_64_v2::kernel_for});
+#elif defined(__aarch64__)
+  if ((getauxval(AT_HWCAP2) & HWCAP2_BF16) != 0) sets.push_back({"aarch64-bf16", aarch64_bf16::kernel_for});
 #endif
   sets.push_back({"portable", portable::kernel_for});
   return sets;

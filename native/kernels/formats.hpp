@@ -8,6 +8,8 @@
 #include <type_traits>
 #if defined(__F16C__)
 #include <immintrin.h>
+#elif defined(__aarch64__)
+#include <arm_neon.h>
 #endif
 
 #include "tensors/half_floats.hpp"
@@ -113,7 +115,7 @@ struct Format<BFloat16> {
   template <class Finish>
   [[gnu::always_inline]] static void write(std::byte* to, std::size_t count, const Wide* total, const Finish& finish) {
     std::size_t written = 0;
-#if defined(__AVX512BF16__)
+#if defined(__AVX512BF16__) || defined(__ARM_FEATURE_BF16_VECTOR_ARITHMETIC)
     written = convert(to, count / 2, total, finish);
 #endif
     for (std::size_t i = written; i < count / 2; ++i) {
@@ -124,7 +126,23 @@ struct Format<BFloat16> {
     if (count % 2 != 0) set_element(to, count - 1, to_bfloat16(finish(total[count / 2])));
   }
 
-#if defined(__AVX512BF16__)
+#if defined(__ARM_FEATURE_BF16_VECTOR_ARITHMETIC)
+ private:
+  // Has the processor convert the first of `pairs`, 4 at a time, and returns how many. It rounds as to_bfloat16() does.
+  template <class Finish>
+  [[gnu::always_inline]] static std::size_t convert(std::byte* to, std::size_t pairs, const float* total,
+                                                    const Finish& finish) {
+    const auto halves_of = [&](const float* from) {
+      return vreinterpret_u16_bf16(vcvt_bf16_f32(finish(vld1q_f32(from))));
+    };
+    std::size_t written = 0;
+    for (; written + 4 <= pairs; written += 4) {
+      const uint16x4x2_t words{{halves_of(total + written), halves_of(total + odd + written)}};
+      vst2_u16(reinterpret_cast<std::uint16_t*>(to + written * 4), words);
+    }
+    return written;
+  }
+#elif defined(__AVX512BF16__)
  private:
   // Has the processor convert the first of `pairs`, 16 at a time, and returns how many. It rounds as to_bfloat16() does
   // but for subnormals, which it takes for zeros: where there are any, none count.
@@ -185,6 +203,8 @@ struct Format<Float16> {
     }
     for (; converted < count; ++converted)
       set_element<std::uint16_t>(to, converted, _cvtss_sh(finish(total[converted]), _MM_FROUND_TO_NEAREST_INT));
+#elif defined(__aarch64__)
+    for (std::size_t i = 0; i < count; ++i) set_element(to, i, static_cast<__fp16>(finish(total[i])));
 #else
     for (std::size_t i = 0; i < count; ++i) set_element(to, i, to_float16(finish(total[i])));
 #endif
@@ -199,6 +219,8 @@ struct Format<Float16> {
       _mm256_storeu_ps(wide + converted, _mm256_cvtph_ps(_mm_loadu_si128(halves)));
     }
     for (; converted < count; ++converted) wide[converted] = _cvtsh_ss(element<std::uint16_t>(from, converted));
+#elif defined(__aarch64__)
+    for (; converted < count; ++converted) wide[converted] = element<__fp16>(from, converted);
 #else
     for (; converted < count; ++converted) wide[converted] = to_float(element<Float16>(from, converted));
 #endif

@@ -29,5 +29,8 @@ Kernel kernel_for(Dtype dtype, ReduceOp op);
 namespace x86_64_v4_bf16 {
 Kernel kernel_for(Dtype dtype, ReduceOp op);
 }
+namespace aarch64_bf16 {
+Kernel kernel_for(Dtype dtype, ReduceOp op);
+}
 
 }  // namespace shim

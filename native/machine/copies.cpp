@@ -7,13 +7,13 @@
 #endif
 
 namespace shim {
+
+#if defined(__SSE2__)
 namespace {
 
 constexpr std::size_t line = 64;
 
 }  // namespace
-
-#if defined(__SSE2__)
 
 void stream_bytes(std::byte* to, const std::byte* from, std::size_t bytes) {
   if (to == from) return;
