@@ -137,7 +137,7 @@ struct Format<BFloat16> {
     };
     std::size_t written = 0;
     for (; written + 4 <= pairs; written += 4) {
-      const uint16x4x2_t words{{halves_of(total + written), halves_of(total + odd + written)}};
+      const uint16x4x2_t words{{ halves_of(total + written), halves_of(total + odd + written) }};
       vst2_u16(reinterpret_cast<std::uint16_t*>(to + written * 4), words);
     }
     return written;

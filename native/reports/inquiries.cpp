@@ -176,7 +176,8 @@ void ask(const std::string& address, Clock::time_point until, const Take& take) 
     const Descriptor socket = connect_to(address);
     while (socket) {
       const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(until - Clock::now()).count();
-      const std::optional<Message> message = receive_message(socket, static_cast<int>(std::clamp<std::int64_t>(left, 0, 60'000)));
+      const std::optional<Message> message =
+          receive_message(socket, static_cast<int>(std::clamp<std::int64_t>(left, 0, 60'000)));
       if (!message || message->bytes.empty()) break;
       take(message->bytes);
     }

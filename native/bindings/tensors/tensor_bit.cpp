@@ -33,7 +33,8 @@ std::vector<Sample> read_samples(nb::handle samples) {
 
 // The first word behind the beginning of all Python objects that points to the C++ objects.
 std::optional<std::size_t> find_pointer(const std::vector<Sample>& samples) {
-  const std::size_t words = nb::cast<std::size_t>(nb::handle(samples.front().tensor).type().attr("__basicsize__")) / sizeof(void*);
+  const std::size_t words =
+      nb::cast<std::size_t>(nb::handle(samples.front().tensor).type().attr("__basicsize__")) / sizeof(void*);
   for (std::size_t i = sizeof(PyObject) / sizeof(void*); i < words; ++i) {
     bool points = true;
     for (const Sample& sample : samples) points = points && word_of(sample.tensor, i) == sample.address;
