@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import os
 import platform
+import re
 import shutil
 import subprocess
 import sys
@@ -99,16 +100,17 @@ def _built(machine: str, version: str, python: str, into: Path) -> list[str]:
             CCACHE_COMPILERTYPE="clang",  # where CMAKE_CXX_COMPILER_LAUNCHER says that ccache is used
         )
         (wheel,) = Path(folder).glob("*.whl")
-        tag = f"manylinux_{_GLIBC.replace('.', '_')}_{machine}"
         audited = Path(folder, "audited")
-        _run([str(tools / "auditwheel"), "repair", "--plat", tag, "-w", str(audited), str(wheel)])
+        _run([str(tools / "auditwheel"), "repair", "-w", str(audited), str(wheel)])  # names the oldest glibc
         (wheel,) = audited.glob("*.whl")
         wheel = Path(shutil.copy(wheel, into))
     size = wheel.stat().st_size / 1e6
     print(f"built   {wheel.name}: {size:.1f} MB, {time.monotonic() - began:.0f} s", flush=True)
+    newest = max(int(minor) for minor in re.findall(r"manylinux_2_(\d+)_", wheel.name) or [99])
     libraries = [name for name in zipfile.ZipFile(wheel).namelist() if name.endswith(".so")]
     return [
         *([f"{wheel.name} has more than {_LIMIT} MB: {size:.1f}"] if size > _LIMIT else []),
+        *([f"{wheel.name} needs a newer glibc than {_GLIBC}"] if newest > int(_GLIBC[2:]) else []),
         *([f"{wheel.name} brings other libraries along: {libraries}"] if len(libraries) != 2 else []),
     ]
 
