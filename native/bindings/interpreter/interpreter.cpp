@@ -2,6 +2,10 @@
 
 #include <unistd.h>
 
+#include <cstring>
+
+#include "bindings/interpreter/outside_limited_api.hpp"
+
 namespace nb = nanobind;
 
 namespace shim::bindings {
@@ -27,12 +31,12 @@ bool can_run(PyObject* arguments) {
 }
 
 // Python calls this at every audited event.
-void notice_exec(nb::handle event, nb::handle arguments) {
-  if (PyUnicode_CompareWithASCIIString(event.ptr(), "os.exec") != 0 || before_exec == nullptr) return;
-  if (!is_main() || !can_run(arguments.ptr())) return;
+int notice_exec(const char* event, PyObject* arguments, void* /* nothing */) {
+  if (std::strcmp(event, "os.exec") != 0 || before_exec == nullptr || !is_main() || !can_run(arguments)) return 0;
   PyObject* const result = PyObject_CallNoArgs(before_exec);
   if (result == nullptr) PyErr_WriteUnraisable(before_exec);
   Py_XDECREF(result);
+  return 0;
 }
 
 }  // namespace
@@ -46,7 +50,8 @@ void set_before_exec(nb::callable function) {
   PyObject* const earlier = before_exec;
   before_exec = function.release().ptr();
   Py_XDECREF(earlier);
-  if (earlier == nullptr) nb::module_::import_("sys").attr("addaudithook")(nb::cpp_function(&notice_exec));
+  if (earlier != nullptr || PySys_AddAuditHook == nullptr) return;
+  if (PySys_AddAuditHook(&notice_exec, nullptr) != 0) throw nb::python_error();
 }
 
 }  // namespace shim::bindings

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "bindings/interpreter/outside_limited_api.hpp"
 #include "platform/process.hpp"
 
 namespace nb = nanobind;
@@ -39,20 +40,46 @@ bool is_silent(unsigned long thread) {
   return std::any_of(threads.begin(), threads.end(), [thread](const Silent& one) { return one.is(thread); });
 }
 
+// Whether Python knows of no more threads than this one and the silent ones. Threads of C++ count too, while Python
+// keeps a state of theirs.
+bool has_no_other_state() {
+  if (PyInterpreterState_ThreadHead == nullptr || PyThreadState_Next == nullptr) return false;
+  const auto& threads = silent_threads();
+  auto known = 1 + std::count_if(threads.begin(), threads.end(),
+                                 [](const Silent& one) { return one.process == process_generation(); });
+  if (place_asking.load() != 0 && place_asking_in.load() == process_generation()) ++known;
+  for (PyThreadState* one = PyInterpreterState_ThreadHead(PyInterpreterState_Get()); one != nullptr;
+       one = PyThreadState_Next(one))
+    --known;
+  return known >= 0;
+}
+
+// Whether no thread but this one and the silent ones runs Python code. The one that asks for a place may be counted
+// above before Python has a state of it.
+bool runs_nowhere_else() {
+  const unsigned long mine = PyThread_get_thread_ident();
+  try {
+    for (nb::handle key : nb::module_::import_("sys").attr("_current_frames")()) {
+      const auto thread = nb::cast<unsigned long>(key);
+      if (thread != mine && !is_silent(thread)) return false;
+    }
+  } catch (const nb::python_error&) {  // as where an audit hook of the program refuses it
+    return false;
+  }
+  return true;
+}
+
 }  // namespace
 
-bool has_gil() { return PyThreadState_GetDict() != nullptr; }
+bool has_gil() {  // Python before 3.12 has one current thread state for all threads
+  return PyGILState_Check != nullptr ? PyGILState_Check() != 0 : PyThreadState_GetDict() != nullptr;
+}
 
 bool is_only_thread() {
 #ifdef Py_GIL_DISABLED
   return false;  // threads come and go meanwhile
 #else
-  const unsigned long mine = PyThread_get_thread_ident();
-  for (nb::handle key : nb::module_::import_("sys").attr("_current_frames")()) {
-    const auto thread = nb::cast<unsigned long>(key);
-    if (thread != mine && !is_silent(thread)) return false;
-  }
-  return true;
+  return has_no_other_state() && runs_nowhere_else();
 #endif
 }
 

@@ -6,7 +6,7 @@ namespace shim::bindings {
 // Whether the calling thread has the GIL.
 bool has_gil();
 
-// Whether no thread but the calling one may make a call. Needs the GIL.
+// Whether no thread but the calling one may make a call, as far as Python knows of threads. Needs the GIL.
 bool is_only_thread();
 
 // Whether the program handles a signal with a function of its own, which Python calls during a wait and which may make

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ctypes
 import signal
 import threading
 import time
 from array import array
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from typing import Any
 
 import pytest
 
@@ -136,8 +138,30 @@ def test_who_may_still_come_is_in_no_circle(rank: int, other: Callable[[ProcessG
         return barrier(everybody)
 
 
+@contextmanager
+def thread_that_waits() -> Iterator[None]:
+    is_over = threading.Event()
+    thread = threading.Thread(target=is_over.wait)
+    thread.start()
+    yield
+    is_over.set()
+    thread.join()
+
+
+@contextmanager
+def thread_of_cpp() -> Iterator[None]:
+    """What Python knows of a thread of a library's, such as one of torch's autograd, that runs no Python code now."""
+    python = ctypes.pythonapi
+    python.PyInterpreterState_Get.restype = python.PyThreadState_New.restype = ctypes.c_void_p
+    state = ctypes.c_void_p(python.PyThreadState_New(ctypes.c_void_p(python.PyInterpreterState_Get())))
+    yield
+    python.PyThreadState_Clear(state)
+    python.PyThreadState_Delete(state)
+
+
 @pytest.mark.ranks(2)
-def test_that_another_thread_may_end_a_circle_is_said(rank: int) -> None:
+@pytest.mark.parametrize("another_thread", [thread_that_waits, thread_of_cpp])
+def test_that_another_thread_may_end_a_circle_is_said(rank: int, another_thread: Callable[[], Any]) -> None:
     with world() as (everybody, first):
         if rank == 0:
             assert (
@@ -145,12 +169,8 @@ def test_that_another_thread_may_end_a_circle_is_said(rank: int) -> None:
                 in report_of(lambda: barrier(first))
             )
             return barrier(everybody)
-        is_over = threading.Event()
-        thread = threading.Thread(target=is_over.wait)
-        thread.start()
-        barrier(everybody)
-        is_over.set()
-        return thread.join()
+        with another_thread():
+            return barrier(everybody)
 
 
 @pytest.mark.ranks(2)
