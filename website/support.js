@@ -40,7 +40,8 @@
   }
 
   function show(data) {
-    // dist.all_gather and torch.distributed.all_gather are searched for, too: what is before the last dot has to be in the module's name.
+    // dist.all_gather, torch.distributed.all_gather and paddle.distributed.all_gather are searched for, too: what is before the last dot has
+    // to be in the module's name, in which Paddle's version counts only where it is given.
     const words = input.value.trim().toLowerCase().split(".");
     const name = words.pop();
     const place = words.join(".").replace(/^dist$/, "distributed");
@@ -48,12 +49,16 @@
     status.textContent = "";
     if (!name) return;
     const found = data.names.filter(
-      (row) => row.name.toLowerCase().includes(name) && row.module.includes(place) && of(select.value, row));
+      (row) => row.name.toLowerCase().includes(name) && inModule(row.module, place) && of(select.value, row));
     found.sort((a, b) => rank(a, name) - rank(b, name));
     status.textContent = found.length
       ? `${found.length} found` + (found.length > MOST ? `, of which the first ${MOST}` : "")
-      : "No module that a frontend has is known to have such a name. Importing it raises an error that says where it may be.";
+      : "No frontend has a name like this. Importing it raises an error that says where it may be.";
     for (const row of found.slice(0, MOST)) list.append(described(row, data));
+  }
+
+  function inModule(module, place) {
+    return module.includes(place) || module.replace(/paddle_\d/, "paddle").includes(place);
   }
 
   function of(frontend, row) {

@@ -1,7 +1,6 @@
 #include "collectives/reduce_kernels.hpp"
 
 #if defined(__aarch64__)
-#include <asm/hwcap.h>
 #include <sys/auxv.h>
 #endif
 
@@ -24,7 +23,8 @@ std::vector<KernelSet> found() {
   if (has_v3) sets.push_back({"x86-64-v3", x86_64_v3::kernel_for});
   if (has_v2) sets.push_back({"x86-64-v2", x86_64_v2::kernel_for});
 #elif defined(__aarch64__)
-  if ((getauxval(AT_HWCAP2) & HWCAP2_BF16) != 0) sets.push_back({"aarch64-bf16", aarch64_bf16::kernel_for});
+  constexpr unsigned long has_bf16 = 1ul << 14;  // HWCAP2_BF16, which older headers lack
+  if ((getauxval(AT_HWCAP2) & has_bf16) != 0) sets.push_back({"aarch64-bf16", aarch64_bf16::kernel_for});
 #endif
   sets.push_back({"portable", portable::kernel_for});
   return sets;

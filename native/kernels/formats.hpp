@@ -128,10 +128,15 @@ struct Format<BFloat16> {
 
 #if defined(__ARM_FEATURE_BF16_VECTOR_ARITHMETIC)
  private:
-  // Has the processor convert the first of `pairs`, 4 at a time, and returns how many. It rounds as to_bfloat16() does.
+  // Has the processor convert the first of `pairs`, 4 at a time, and returns how many. It rounds as to_bfloat16() does
+  // unless it is told to take subnormals for zeros: then none count.
   template <class Finish>
   [[gnu::always_inline]] static std::size_t convert(std::byte* to, std::size_t pairs, const float* total,
                                                     const Finish& finish) {
+    constexpr std::uint64_t flush_to_zero = 1 << 24;
+    std::uint64_t control = 0;
+    asm("mrs %0, fpcr" : "=r"(control));
+    if ((control & flush_to_zero) != 0) return 0;
     const auto halves_of = [&](const float* from) {
       return vreinterpret_u16_bf16(vcvt_bf16_f32(finish(vld1q_f32(from))));
     };

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import shlex
 from typing import Annotated, Any
 
 import typer
@@ -33,7 +34,7 @@ def _with_number_in_front(ctx: Any) -> str:
     option, number = [*(given.get("arguments") or ()), "", ""][:2]
     if "ranks" in given or option not in ("-n", "-np", "--nproc-per-node") or not number.isdigit():
         return ""
-    return f"Write it before the script: {ctx.command_path} {option} {number} {given['script']}"
+    return f"Write it before the script: {ctx.command_path} {option} {number} {shlex.quote(given['script'])}"
 
 
 class _Commands(TyperGroup):

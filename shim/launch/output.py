@@ -29,7 +29,7 @@ _OURS = tuple(
     b'  File "' + os.fsencode(os.path.join(os.path.dirname(os.path.dirname(__file__)), part, ""))
     for part in ("core", "frontends", "substitution")
 )
-_NOT_OF_OURS = (b"shim.", b"KeyboardInterrupt")  # errors that are meant for the program
+_FOR_THE_PROGRAM = (b"shim.", b"KeyboardInterrupt")  # how the errors begin whose cause is the program
 # What an error that all ranks raise says differently on each: who reads it, when, and where something lies in its memory.
 _OF_ONE_RANK = re.compile(rb"\(rank \d+ of \d+[^()]*\)|  <- this rank$|[\d.]+ m?s ago|0x[0-9a-f]+")
 _STDERR = 2
@@ -174,7 +174,7 @@ def without_our_frames(lines: Iterable[bytes]) -> list[bytes]:
             if not hides:
                 cut.append(line)
         else:
-            kept += cut if cut and line.startswith(_NOT_OF_OURS) else whole
+            kept += cut if cut and line.startswith(_FOR_THE_PROGRAM) else whole
             kept.append(line)
             whole, cut, hides = [], [], False
     return kept + whole

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import importlib.util
 from typing import Any
 
@@ -30,3 +31,4 @@ def unload_ipython_extension(shell: Any) -> None:
         magic = magics.pop("ranks", None)
         if magic is not None:
             magic.__self__.stop()
+            atexit.unregister(magic.__self__.stop)

@@ -169,6 +169,7 @@ def test_the_search_box_tells_what_is_there_and_why_not(browser: Chromium, addre
         browser.wait_for("document.querySelector('#support-search [role=status]').textContent")
         return browser.evaluate("[...document.querySelectorAll('#support-search li')].map((row) => row.textContent)")
 
+    assert "shim.frontends.paddle_3.distributed.alltoall_single" in str(shown("paddle.distributed.alltoall_single", ""))
     assert shown("dist.alltoall_single", "shim.frontends.paddle_3")[0].startswith(
         "shim.frontends.paddle_3.distributed.alltoall_single there uses all_to_all."
     )

@@ -32,19 +32,28 @@ class Flushing {
 
  private:
   unsigned before_;
+#elif defined(__aarch64__)
+  explicit Flushing(bool is_on) {
+    asm volatile("mrs %0, fpcr" : "=r"(before_));
+    if (is_on) asm volatile("msr fpcr, %0" : : "r"(before_ | 1 << 24));  // FZ
+  }
+  ~Flushing() { asm volatile("msr fpcr, %0" : : "r"(before_)); }
+
+ private:
+  std::uint64_t before_ = 0;
 #else
   explicit Flushing(bool) {}
 #endif
 };
 
 std::vector<std::uint16_t> combined(const KernelSet& set, ReduceOp op, const std::vector<const std::uint16_t*>& inputs,
-                                    std::size_t count) {
+                                    std::size_t count, Dtype dtype = Dtype::float16) {
   std::vector<std::uint16_t> output(count);
   std::vector<const std::byte*> from;
   for (const std::uint16_t* input : inputs) from.push_back(reinterpret_cast<const std::byte*>(input));
   const std::vector<double> factors(inputs.size(), 1.0);
-  set.kernel_for(Dtype::float16, op)(reinterpret_cast<std::byte*>(output.data()), nullptr, from.data(), from.size(),
-                                     factors.data(), count);
+  set.kernel_for(dtype, op)(reinterpret_cast<std::byte*>(output.data()), nullptr, from.data(), from.size(),
+                            factors.data(), count);
   return output;
 }
 
@@ -98,6 +107,23 @@ SHIM_TEST(float16_pieces_have_the_same_bits_at_every_place) {
                 CHECK_EQUAL(std::string(set.name) + " " + std::to_string(value), std::to_string(seen[i]));
             }
           }
+}
+
+SHIM_TEST(the_smaller_of_two_equal_bfloat16_is_that_one) {
+  std::vector<std::uint16_t> values(all_values);
+  for (std::size_t i = 0; i < all_values; ++i) values[i] = static_cast<std::uint16_t>(i);
+  for (const KernelSet& set : usable_kernels())
+    for (const bool flushed : {false, true}) {
+      std::vector<std::uint16_t> seen;
+      {
+        const Flushing flushing(flushed);
+        seen = combined(set, ReduceOp::min, {values.data(), values.data()}, all_values, Dtype::bfloat16);
+      }
+      for (const std::uint16_t value : values) {
+        const std::uint16_t expected = (value & 0x7fff) > 0x7f80 ? value | 0x40 : value;
+        if (seen[value] != expected) CHECK_EQUAL(std::string(set.name) + " " + std::to_string(value), "");
+      }
+    }
 }
 
 SHIM_TEST(float16_sums_of_any_length_have_the_same_bits_as_in_long_pieces) {
