@@ -67,13 +67,17 @@ nb::object exception_of(const DeviceFailure& failure) {
 void translate_failures() {
   nb::register_exception_translator([](const std::exception_ptr& thrown, void*) {
     try {
-      std::rethrow_exception(thrown);
-    } catch (const DeviceFailure& failure) {
-      raise(exception_of(failure));
-    } catch (const Failure& failure) {
-      raise(exception_of(failure));
-    } catch (const std::bad_alloc&) {  // of a class that core knows, and tells the others of
-      raise(exception_of(Failure(FailureKind::memory, "there is not enough memory for the call")));
+      try {
+        std::rethrow_exception(thrown);
+      } catch (const DeviceFailure& failure) {
+        raise(exception_of(failure));
+      } catch (const Failure& failure) {
+        raise(exception_of(failure));
+      } catch (const std::bad_alloc&) {  // of a class that core knows, and tells the others of
+        raise(exception_of(Failure(FailureKind::memory, "there is not enough memory for the call")));
+      }
+    } catch (nb::python_error& error) {  // an interrupt that came while the exception was made
+      error.restore();
     }
   });
 }

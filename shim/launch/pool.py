@@ -70,10 +70,11 @@ class _Rank:
     def new_output(self) -> str:
         """Return what the process has printed since this was last asked."""
         end = os.fstat(self.output.fileno()).st_size
-        text = os.pread(self.output.fileno(), min(_MOST_OUTPUT, end - self._printed), self._printed)
-        left_out = end - self._printed - len(text)
+        begin = max(self._printed, end - _MOST_OUTPUT)
+        left_out = begin - self._printed
         self._printed = end
-        return self._decoder.decode(text) + (f"\n({left_out} more bytes are not shown)\n" if left_out > 0 else "")
+        text = self._decoder.decode(os.pread(self.output.fileno(), end - begin, begin))
+        return f"({left_out} bytes before this are not shown)\n{text}" if left_out else text
 
     def how_it_ended(self) -> str:
         status = self.process.wait()

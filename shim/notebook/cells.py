@@ -19,6 +19,7 @@ from shim.launch.endings import came_of_another
 from shim.launch.output import without_our_frames
 
 _MAIN = types.ModuleType("__main__")
+_LONGEST_LINE = 5000  # characters of a line of an error that are shown
 
 
 class Raised(NamedTuple):
@@ -82,12 +83,17 @@ def _raised(error: BaseException, name: str) -> Raised:
     named = "".join(traceback.format_exception_only(type(error), error)).split("\n")
     return Raised(
         # A SyntaxError's place comes first. A class is named without its module.
-        re.sub(r"^[\w.]+\.", "", next(line for line in named if not line.startswith(" "))),
-        tuple(line.decode(errors="surrogateescape") for line in lines),
+        _cut(re.sub(r"^[\w.]+\.", "", next(line for line in named if not line.startswith(" ")))),
+        tuple(_cut(line.decode(errors="surrogateescape")) for line in lines),
         time.monotonic(),
         isinstance(error, KeyboardInterrupt),
         came_of_another(error),
     )
+
+
+def _cut(line: str) -> str:
+    left_out = len(line) - _LONGEST_LINE
+    return line if left_out <= 0 else f"{line[:_LONGEST_LINE]}... ({left_out} more characters)"
 
 
 def _unusable_groups() -> tuple[str, ...]:

@@ -21,6 +21,7 @@ from shim.notebook.cells import Ending, run_cell
 from shim.notebook.outputs import Columns, failure_of, in_words
 
 _INTERVAL = 0.2  # seconds between two looks at the ranks' output
+_PATIENCE = 10.0  # seconds after which it is told that some ranks have finished and others have not
 _USAGE = "expected %%ranks [N] [--timeout SECONDS] above a cell, or a line with %ranks, %ranks restart or %ranks stop"
 
 
@@ -147,18 +148,24 @@ def _watch(pool: RankPool, columns: Columns, timeout: float, interrupts: Sequenc
     outcomes: dict[int, Outcome] = {}
     why = ""
     until, failed_at, kill_at = time.monotonic() + timeout, math.inf, math.inf
+    tell_at = math.inf
     while pool.is_busy and time.monotonic() < kill_at and len(interrupts) < 2:
         came = pool.answers(_INTERVAL)
         for rank, outcome in came.items():
             if outcome is not None:
                 outcomes[rank] = outcome
                 columns.add(rank, outcome.printed)
+                tell_at = min(tell_at, time.monotonic() + _PATIENCE)
             if outcome is None or outcome.error is not None or outcome.value.raised is not None:
                 failed_at = min(failed_at, time.monotonic())
         if not came:
             for rank, text in pool.new_output().items():
                 columns.add(rank, text)
             columns.show()
+        if not why and time.monotonic() > tell_at:
+            tell_at = math.inf
+            late = in_words(rank for rank in range(pool.size) if rank not in outcomes)
+            _say(f"{in_words(outcomes)}: finished the cell; not yet: {late}. Interrupt the kernel if they wait for a call that will not come.")
         if not why and (why := _why_to_interrupt(interrupts, until, timeout, failed_at)):
             pool.interrupt()
             kill_at = time.monotonic() + COMMAND_GRACE

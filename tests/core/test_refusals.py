@@ -18,7 +18,7 @@ from core_world import world
 from shim.core import calls, groups
 from shim.core.callers import Caller
 from shim.core.reduce_ops import ReduceOp
-from shim.errors import ArgumentError, EngineError, MismatchError, NotMemberError, PeerLostError
+from shim.errors import ArgumentError, EngineError, MismatchError, NotMemberError, PeerLostError, ShimError
 
 ME = Caller("test")
 
@@ -45,6 +45,18 @@ def test_refusals_in_a_row_are_told_one_by_one(rank: int) -> None:
         tensor = np.arange(3.0) + rank
         calls.broadcast(ME, group, tensor, 0, now=True)
         assert tensor.tolist() == [0.0, 1.0, 2.0]
+
+
+@pytest.mark.ranks(1)
+def test_an_interrupt_while_an_error_is_made_stays_one(rank: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(kind: type, *_: object) -> ShimError:
+        raise KeyboardInterrupt
+
+    with world() as group:
+        monkeypatch.setattr(ShimError, "__new__", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            group.engine.all_reduce(np.zeros(2), np.zeros(3), ReduceOp.SUM, 1.0, True)
+        monkeypatch.undo()
 
 
 def interrupt_when_it_waits(thread: int) -> None:

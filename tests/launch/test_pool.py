@@ -132,6 +132,14 @@ def test_output_that_is_read_in_pieces_has_whole_characters() -> None:
     assert [text for text in printed if text] == ["é"]
 
 
+def test_a_task_that_forks_is_answered_by_its_own_process_and_the_next_too() -> None:
+    with RankPool(1) as pool:
+        (forked,) = pool.run("os:fork")
+        own, again = pool.run("os:getpid"), pool.run("os:getpid")
+    assert forked.error is None and forked.value > 0
+    assert own[0].value == again[0].value != forked.value
+
+
 def test_an_interrupt_reaches_ranks_that_have_not_answered() -> None:
     program = "import os, signal, time\nif os.environ['RANK'] == '1':\n    signal.signal(2, signal.default_int_handler)\n    print('ready', flush=True)\n    time.sleep(60)"
     with RankPool(2) as pool:
@@ -153,5 +161,6 @@ def test_long_output_is_cut_and_does_not_show_later() -> None:
     with RankPool(1) as pool:
         (long,) = pool.run("builtins:print", "x" * (1 << 21))
         (short,) = pool.run("builtins:print", "short")
-    assert long.printed.endswith("x\n(1048577 more bytes are not shown)\n")
+    assert long.printed.startswith("(1048577 bytes before this are not shown)\nx")
+    assert long.printed.endswith("x\n")
     assert short.printed == "short\n"

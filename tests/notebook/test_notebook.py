@@ -133,6 +133,9 @@ def test_long_output_is_cut(notebook: Notebook) -> None:
     assert len(text) < 21_000
     assert text.startswith("[0] (30011 characters before this are not shown)")
     assert text.endswith("x\n[0] 'the end'")
+    _, error = error_of(notebook.run("%%ranks\nraise ValueError('z' * 50_000)"))
+    assert len(error) < 21_000
+    assert "zzz... (" in error
 
 
 def test_the_error_of_all_ranks_is_shown_once(notebook: Notebook) -> None:

@@ -100,10 +100,13 @@ _DISTRIBUTED = by_name(
             "load_merged_state_dict",
             "load_state_dict",
             "models",
-            "rpc",
             "save_state_dict",
             "utils",
         ),
+        Absent(
+            "has a transport of its own, which Paddle's packages for CPUs lack",
+            "Exchange objects with send_object_list and recv_object_list.",
+        ): ("rpc",),
         _APART: ("ParallelMode", "ReduceType", "io"),
         _IN_PACKAGE: ("parallel", "parallel_with_gloo", "spawn"),
         Absent("the frontend has in {frontend}, as paddle has it in paddle", "Import it from {frontend}."): (

@@ -58,6 +58,10 @@ def exchange_places(caller: Caller, group: Any, outputs: Any, inputs: Any) -> An
         return outputs
     if not inputs:
         refuse(caller, group, ArgumentRuntimeError("{input} must have a tensor for each rank, got an empty list"))
+    size = group_of(caller, group).size
+    if not outputs and len(inputs) != size:
+        told = f"{{input}} must hold {size} tensors, one for each rank, got {len(inputs)}"
+        refuse(caller, group, ArgumentError(told))
     return outputs if outputs else _new_like(caller, group, outputs, inputs)
 
 

@@ -17,6 +17,7 @@ _BACKEND = Absent(
     "is a part of torch's own backends, in whose place this project's engine stands",
     _OWN_GROUPS,
 )
+_RPC = Absent("has a transport of its own, of which the engine carries nothing", "Import it from torch itself.")
 _MODULE = Absent("communicates through torch.distributed's own groups", _OWN_GROUPS)
 _APART = Absent("does not communicate", _FROM_TORCH)
 _LAUNCHER = Absent(
@@ -85,10 +86,10 @@ _DISTRIBUTED = by_name(
             "fsdp",
             "optim",
             "pipelining",
-            "rpc",
             "tensor",
             "utils",
         ),
+        _RPC: ("rpc",),
         _APART: (
             "_is_spmd_types_available",
             "_remote_device",

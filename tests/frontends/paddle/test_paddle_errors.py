@@ -50,7 +50,7 @@ WRONG_ARGUMENTS: dict[str, tuple[type[Exception], str, Callable[[Any, int], Any]
     "no input": (RuntimeError, "in_tensor_list", lambda dist, n: dist.alltoall([], None)),
     "empty input": (RuntimeError, "in_tensor_list", lambda dist, n: dist.alltoall([], [])),
     "tensor and list": (RuntimeError, "out_tensor_list", lambda dist, n: dist.alltoall(np.ones(n), [ONE] * n)),
-    "too few inputs": (ValueError, "tensor_list", lambda dist, n: dist.alltoall([], [ONE] * (n - 1))),
+    "too few inputs": (ValueError, "in_tensor_list must hold", lambda dist, n: dist.alltoall([], [ONE] * (n - 1))),
     "rows not divisible": (
         ValueError,
         "divide|divisible|equal",
