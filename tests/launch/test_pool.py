@@ -136,7 +136,8 @@ def test_a_task_that_forks_is_answered_by_its_own_process_and_the_next_too() -> 
     with RankPool(1) as pool:
         (forked,) = pool.run("os:fork")
         own, again = pool.run("os:getpid"), pool.run("os:getpid")
-    assert forked.error is None and forked.value > 0
+    assert forked.error is None
+    assert forked.value > 0
     assert own[0].value == again[0].value != forked.value
 
 

@@ -33,17 +33,18 @@ def register() -> None:
 
 
 def _leave_out_flight_recorder() -> None:
-    """Have torch (2.15) attach its flight recorder to groups of its own class alone: it asks them for their backend in C++."""
+    """Have torch (2.15) attach its flight recorder to groups of its own class alone: it asks each for a backend in C++, which ours lacks."""
     from torch.distributed import ProcessGroup, distributed_c10d
 
-    attach = getattr(distributed_c10d, "_maybe_attach_flight_recorder", None)
+    name = "_maybe_attach_flight_recorder"
+    attach = getattr(distributed_c10d, name, None)
     if attach is not None:
 
         def attach_to_torchs_own(group: Any, *arguments: Any) -> None:
             if type(group) is ProcessGroup:
                 attach(group, *arguments)
 
-        distributed_c10d._maybe_attach_flight_recorder = attach_to_torchs_own
+        setattr(distributed_c10d, name, attach_to_torchs_own)
 
 
 def _make_group(asked: Any, options: Any) -> Any:
