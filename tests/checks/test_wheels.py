@@ -10,7 +10,7 @@ import pytest
 from checks import wheels
 
 NATIVE = "shim/_native.abi3.so"
-FLOOR = "shim/bench/_floor.so"
+FLOOR = "shim/bench/_floor.abi3.so"
 
 
 @pytest.mark.parametrize(
