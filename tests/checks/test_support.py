@@ -86,7 +86,7 @@ def test_a_name_is_told_with_its_collectives_or_why_it_is_refused_or_absent(writ
     }
     assert (rows["split"]["state"], rows["split"]["why"]) == ("refused", "it belongs to another part of Paddle")
     assert rows["rpc"]["state"] == "absent"
-    assert rows["rpc"]["instead"].startswith("It needs groups of paddle's own")
+    assert rows["rpc"]["instead"].startswith("Exchange objects with")
     assert "shim.frontends.paddle_2._ranks" not in {row["module"] for row in support.collect(root)["names"]}
 
 
