@@ -108,7 +108,8 @@ def test_a_rate_limits_both_directions(two_hosts: Network) -> None:
     two_hosts.rate(other, 100)
     assert min(ask(one, other.address, size=size)[1], ask(other, one.address, size=size)[1]) > 0.3
     two_hosts.heal()
-    assert max(ask(one, other.address, size=size)[1], ask(other, one.address, size=size)[1]) < 0.3
+    for here, there in ((one, other), (other, one)):  # once in ten times on a busy machine
+        assert min(ask(here, there.address, size=size)[1] for _ in range(10)) < 0.3
 
 
 def test_the_hosts_of_two_test_processes_do_not_meet() -> None:
