@@ -186,11 +186,12 @@ def test_the_search_box_tells_what_is_there_and_why_not(browser: Chromium, addre
 
 
 @pytest.mark.programs("chromium")
+@pytest.mark.parametrize("is_whole", [False, pytest.param(True, marks=pytest.mark.nightly)])
 def test_no_page_is_wider_than_a_phone_or_a_desk(
-    site: Path, pages: dict[Path, Page], browser: Chromium, address: str
+    site: Path, pages: dict[Path, Page], browser: Chromium, address: str, is_whole: bool
 ) -> None:
-    places = [str(file.parent.relative_to(site)) for file in pages]
-    few = [".", *(f"reference/{module}" for module in LONGEST)]
+    few = [".", "support", *(f"reference/{module}" for module in LONGEST)]
+    places = [str(file.parent.relative_to(site)) for file in pages] if is_whole else []
     wide = []
     for size, chosen in (
         (DESK, few),
