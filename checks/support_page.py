@@ -78,12 +78,8 @@ def _counts(data: Support) -> Iterator[str]:
         yield f"| `{frontend}` | {version} | {' | '.join(counts)} |"
 
 
-_ORDER = (
-    "absent",
-    "refused",
-    "there",
-    "communicates",
-)  # a name that several modules have counts once, as the last of these
+# A name that several modules have counts once, as the last of these.
+_ORDER = ("absent", "refused", "there", "communicates")
 
 
 def _module(module: str, rows: Sequence[Row], told: Mapping[str, Sequence[Row]]) -> Iterator[str]:

@@ -151,9 +151,7 @@ class RankPool:
                         until, patience = soon, f"{GRACE:g} s after rank {rank} died"
             if len(outcomes) < self.size:
                 outcomes |= self.give_up(patience)
-        except (
-            BaseException
-        ):  # Ctrl-C too: what is started in part, or has answers that nobody has read, serves no other run
+        except BaseException:  # Ctrl-C too: ranks with answers that nobody has read serve no other run
             self.close()
             raise
         return [_with_output_in_error(outcome) for _, outcome in sorted(outcomes.items())]

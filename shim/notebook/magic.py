@@ -165,9 +165,8 @@ def _watch(pool: RankPool, columns: Columns, timeout: float, interrupts: Sequenc
         if not why and time.monotonic() > tell_at:
             tell_at = math.inf
             late = in_words(rank for rank in range(pool.size) if rank not in outcomes)
-            _say(
-                f"{in_words(outcomes)}: finished the cell; not yet: {late}. Interrupt the kernel if they wait for a call that will not come."
-            )
+            hint = "Interrupt the kernel if they wait for a call that will not come."
+            _say(f"{in_words(outcomes)}: finished the cell; not yet: {late}. {hint}")
         if not why and (why := _why_to_interrupt(interrupts, until, timeout, failed_at)):
             pool.interrupt()
             kill_at = time.monotonic() + COMMAND_GRACE

@@ -149,6 +149,15 @@ def test_the_error_of_all_ranks_is_shown_once(notebook: Notebook) -> None:
     assert shown(notebook.run("%%ranks\ndist.all_reduce(mine); mine")) == "[0-1] array([2., 2., 2.])"
 
 
+def test_ranks_that_have_finished_long_before_others_are_told_of(notebook: Notebook) -> None:
+    notebook.start(2)
+    notebook.run("import shim.notebook.magic as magic\nbefore, magic._PATIENCE = magic._PATIENCE, 0.5")
+    cell = notebook.run("%%ranks\nif dist.get_rank() == 0:\n    time.sleep(2)")
+    notebook.run("magic._PATIENCE = before")
+    assert shown(cell).count("rank 1: finished the cell; not yet: rank 0.") == 1
+    assert "finished" not in shown(notebook.run("%%ranks\nif dist.get_rank() == 0:\n    time.sleep(2)"))
+
+
 def test_ranks_that_wait_for_a_failed_one_are_interrupted(notebook: Notebook) -> None:
     pids = notebook.start(3)
     notebook.run(

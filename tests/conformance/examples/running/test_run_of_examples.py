@@ -104,10 +104,8 @@ def test_what_is_corrupted_fails(outcomes: dict[str, Outcome], what: str) -> Non
 
 
 def test_an_example_that_hangs_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    run, deadlines = (
-        pool.RankPool.run,
-        iter([2.0]),
-    )  # the one that hangs comes first; the other may take its time on a busy machine
+    # The one that hangs comes first; the other may take its time on a busy machine.
+    run, deadlines = pool.RankPool.run, iter([2.0])
 
     def run_first_briefly(*arguments: Any, deadline: float) -> list[pool.Outcome]:
         return run(*arguments, deadline=next(deadlines, deadline))
