@@ -22,6 +22,7 @@ from checks import (
     native_includes,
     port_traps,
     prose,
+    recording,
     sizes,
     support,
     tools,
@@ -54,6 +55,8 @@ def main(names: list[str]) -> int:
     """Run the checks called *names*, or all, print a line for each, and return the exit status."""
     if names[:1] == ["nightly"]:
         return nightly.main(names[1:])
+    if names[:1] == ["record"]:
+        return recording.main(names[1:])
     if names[:1] == ["wheels"]:
         return wheels.main(names[1:])
     if names == ["whole"]:

@@ -63,6 +63,17 @@ class RecordedParameter:
     default: str | None
 
 
+def recorded_versions() -> list[str]:
+    """Return the names of all records, such as ``torch-2.13.0``, by framework and version, the oldest first."""
+    files = (path.name.removesuffix(".json") for path in resources.files(__name__).iterdir())
+    return sorted((name for name in files if "-" in name), key=_order_of)
+
+
+def _order_of(name: str) -> tuple[str, tuple[int, ...]]:
+    framework, _, version = name.partition("-")
+    return framework, tuple(int(part) for part in version.split("."))
+
+
 def read(name: str) -> Signatures:
     """Return the signatures in the file called *name*, such as ``torch-2.13.0``."""
     text = (resources.files(__name__) / f"{name}.json").read_text(encoding="utf-8")

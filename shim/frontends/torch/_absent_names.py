@@ -56,6 +56,8 @@ _DISTRIBUTED = by_name(
         _BACKEND: (
             "ProcessGroupMPI",
             "ProcessGroupNCCL",
+            "ProcessGroupNCCL2",
+            "ProcessGroupNCCLLazy",
             "ProcessGroupUCC",
             "ProcessGroupXCCL",
             "_Backend",
