@@ -1,6 +1,6 @@
 """Record a framework's release: ``python -m checks record torch-2.9`` writes its file in shim/record/ from the sources on the package index.
 
-Nothing is installed. A *pattern*, the record nearest in version that there is, says which modules and names are recorded; to these come the
+Nothing is installed. A *pattern*, the next newer record or the newest, says which modules and names are recorded; to these come the
 public names that its own sources lack. Classes in C++ have stubs in the sources, which say less than the docstrings that the pattern may be
 made of: what reads the same in the sources of both releases is taken as the pattern has it.
 """
@@ -31,7 +31,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument(
         "releases", nargs="+", metavar="RELEASE", help="such as torch-2.15.0; torch-2.15 is its last one"
     )
-    parser.add_argument("--pattern", help="the record to follow, such as torch-2.13.0; default: the nearest there is")
+    parser.add_argument("--pattern", help="the record to follow; default: the next newer one, or the newest")
     given = parser.parse_args(arguments)
     logging.getLogger("griffe").setLevel(logging.CRITICAL)  # it tells of whatever the sources leave out
     for text in given.releases:
@@ -58,7 +58,8 @@ def record_of(release: Release, pattern: Release) -> Signatures:
     modules = {}
     for module, records in recorded.modules.items():
         old_names, new_names = old.names(module), new.names(module)
-        added = {name for name in new_names.keys() - old_names.keys() if new.offers(module, name)}
+        is_newer = release.order > pattern.order
+        added = {name for name in new_names.keys() - old_names.keys() if new.offers(module, name, is_newer=is_newer)}
         names = dict(_of_names(records, old_names, new_names, added))
         if names:
             modules[module] = names
@@ -117,14 +118,14 @@ class _Sources:
                 records[name] = _record_of(meant)
         return records
 
-    def offers(self, module: str, name: str) -> bool:
-        """Tell whether *module* lists a public *name* that no frontend explains as absent, or, where it lists none, defines it."""
+    def offers(self, module: str, name: str, *, is_newer: bool) -> bool:
+        """Tell whether *module* lists a public *name* that no frontend explains as absent, or, *is_newer* and without a list, defines it."""
         found = self._loader.modules_collection[module]
         if name.startswith("_") or absent_in(f"shim.frontends.{module}", name) is not None:
             return False
         if found.exports is not None:
             return name in {str(listed) for listed in found.exports}
-        return found.is_init_module or not found.all_members[name].is_alias
+        return is_newer and (found.is_init_module or not found.all_members[name].is_alias)
 
 
 def _meant_by(member: griffe.Object | griffe.Alias) -> griffe.Object | None:
@@ -176,15 +177,13 @@ def _signature_of(function: griffe.Function, *, bound: bool = False) -> str:
 
 
 def _nearest_to(release: Release) -> Release:
-    """Return the release, among those recorded, of the same framework that is nearest in its number: the newest older one, or the oldest newer."""
+    """Return the recorded release of the same framework that comes next after *release*, or the newest one."""
     recorded = [Release(*name.split("-")) for name in recorded_versions() if name.startswith(f"{release.framework}-")]
-    older = [each for each in recorded if each.order < release.order]
     newer = [each for each in recorded if each.order > release.order]
-    if older:
-        return max(older, key=lambda each: each.order)
-    if not newer:
+    others = newer[:1] or [each for each in recorded if each.order < release.order]
+    if not others:
         raise ValueError(f"nothing is recorded of another version of {release.framework}; write --pattern")
-    return min(newer, key=lambda each: each.order)
+    return others[-1]
 
 
 def _written(signatures: Signatures) -> str:

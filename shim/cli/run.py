@@ -15,9 +15,11 @@ from typing import Annotated
 import typer
 
 from shim.cli import several_hosts
+from shim.errors import ArgumentError
 from shim.launch.identity import MOST_RANKS, SETTABLE, launcher_variables, rank_variables
 from shim.launch.processes import Rules, descriptors_needed, run_share
 from shim.launch.remote_hosts import run_on_hosts
+from shim.record.releases import VARIABLE, asked_releases
 
 # What `shim trace run` has too.
 Script = Annotated[str, typer.Argument(metavar="SCRIPT", help="The program.", show_default=False)]
@@ -34,6 +36,13 @@ MaxRestarts = Annotated[
 ]
 Env = Annotated[
     list[str] | None, typer.Option(metavar="NAME=VALUE", help="Set an environment variable of the ranks. Repeatable.")
+]
+Api = Annotated[
+    str | None,
+    typer.Option(
+        metavar="RELEASE",
+        help="Have the frontends follow another release than the installed one, such as torch-2.15; several with commas.",
+    ),
 ]
 
 _OF_MPI = ("OMPI_COMM_WORLD_", "PMIX_", "PMI_")  # how the variables begin in which an MPI tells a process its rank
@@ -65,6 +74,7 @@ def run(
     keep_going: KeepGoing = False,
     max_restarts: MaxRestarts = 0,
     env: Env = None,
+    api: Api = None,
     nnodes: several_hosts.Nnodes = 1,
     node_rank: several_hosts.NodeRank = None,
     master: several_hosts.Master = None,
@@ -85,17 +95,18 @@ def run(
     _check_size(ranks, None if hosts is not None else log_dir)
     if keep_going and max_restarts:
         raise typer.BadParameter("--keep-going and --max-restarts exclude each other")
+    env = [*(env or []), *([f"{VARIABLE}={_checked_releases(api)}"] if api else [])]
     options = several_hosts.Options(ranks, nnodes, node_rank, master, hosts, shlex.split(ssh), attached)
     options.check(max_restarts)
     if hosts is not None:
         line = _arguments(program, module, as_installed, log_dir, keep_going)
-        raise typer.Exit(run_on_hosts(options.plan(line, _environment(env or []), keep_going)))
+        raise typer.Exit(run_on_hosts(options.plan(line, _environment(env), keep_going)))
     if not module:
         _check_script(script)
     _make_folder(log_dir)
     through = ["-m", "shim.substitution"] if as_installed else []
     python = [sys.executable, *through, *(["-m"] if module else []), *program]
-    place = options.place(_environment(env or []))
+    place = options.place(_environment(env))
     rules = Rules(log_dir, keep_going=keep_going, max_restarts=max_restarts)
     status = run_share(python, place.share, place.run, place.endpoints, place.environment, rules, place.channel)
     raise typer.Exit(status)
@@ -119,6 +130,14 @@ def _check_size(ranks: int, log_dir: Path | None) -> None:
         raise typer.BadParameter(
             f"-n {ranks} takes about {needed} open files, and this shell allows {allowed}; `ulimit -n {needed}` allows more"
         )
+
+
+def _checked_releases(text: str) -> str:
+    try:
+        asked_releases(text)
+    except ArgumentError as error:
+        raise typer.BadParameter(str(error), param_hint="--api") from None
+    return text
 
 
 def _check_script(script: str) -> None:

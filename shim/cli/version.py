@@ -33,6 +33,8 @@ def version(
 
 def _facts() -> Iterator[tuple[str, str]]:
     from shim._native import protocol_version
+    from shim.record import FRONTENDS
+    from shim.record.releases import followed_by
 
     yield "engine", f"protocol {protocol_version}"
     yield "python", f"{platform.python_version()} ({platform.python_implementation()})"
@@ -43,6 +45,9 @@ def _facts() -> Iterator[tuple[str, str]]:
             yield package, metadata.version(package)
         except metadata.PackageNotFoundError:
             continue
+    for frontend in FRONTENDS:
+        followed, why = followed_by(frontend)
+        yield frontend, f"{followed}, {why}"
     for name in sorted(name for name in os.environ if name.startswith("SHIM_")):
         yield name, "set, not shown" if name == _SECRET else os.environ[name]
 

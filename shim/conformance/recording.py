@@ -26,7 +26,7 @@ from shim.conformance.examples.reading.docstrings import installed_examples
 from shim.conformance.examples.running.runner import Outcome, run_examples
 from shim.conformance.examples.suite import REFERENCE, SHIM, SIDES, SourceRun, installed_source, run_source
 from shim.conformance.kinds import KINDS
-from shim.substitution.mirrors import version_of
+from shim.record.releases import version_of
 
 _Row = dict[str, Any]
 

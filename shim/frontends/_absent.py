@@ -30,6 +30,7 @@ class Absent(NamedTuple):
 _Table = Mapping[str, Mapping[str, Absent]]  # from the path of a module below the frontend, and a name in it
 
 _tables: dict[str, _Table] = {}
+_of_other_releases: dict[str, Mapping[str, Absent]] = {}  # by module
 
 
 class _AbsentNameError(UnsupportedError, AttributeError):
@@ -54,10 +55,17 @@ def explain_absent(frontend: str, table: _Table) -> None:
     _tables[frontend] = table
 
 
+def explain_other_releases(module: str, names: Mapping[str, Absent]) -> None:
+    """Explain from now on the *names* that *module*, a frontend's, has for other releases of its framework."""
+    _of_other_releases[module] = names
+
+
 def absent_in(module: str, name: str) -> Absent | None:
     """Return why *module*, a frontend's, lacks *name*; None if its framework's has no such name either, as far as is known."""
     if name.startswith("__"):
         return None
+    if name in _of_other_releases.get(module, ()):
+        return _of_other_releases[module][name]
     frontend = _frontend_of(module)
     names = _tables.get(frontend, {}).get(module[len(frontend) + 1 :], {})
     listed = names.get(name)

@@ -18,11 +18,12 @@ import inspect
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from importlib import resources
 
 Record = str | Mapping[str, str]
 
-# The frontends, each with the file of the framework that it stands for.
+# The frontends, each with the record of the newest release whose functions it has.
 FRONTENDS = {
     "shim.frontends.mindspore": "mindspore-2.10.0",
     "shim.frontends.paddle_2": "paddle-2.6.2",
@@ -66,28 +67,31 @@ class RecordedParameter:
 def recorded_versions() -> list[str]:
     """Return the names of all records, such as ``torch-2.13.0``, by framework and version, the oldest first."""
     files = (path.name.removesuffix(".json") for path in resources.files(__name__).iterdir())
-    return sorted((name for name in files if "-" in name), key=_order_of)
+    return sorted((name for name in files if "-" in name), key=order_of)
 
 
-def _order_of(name: str) -> tuple[str, tuple[int, ...]]:
+def order_of(name: str) -> tuple[str, tuple[int, ...]]:
+    """Return the framework of a record called *name*, and the numbers of its version."""
     framework, _, version = name.partition("-")
     return framework, tuple(int(part) for part in version.split("."))
 
 
+@cache
 def read(name: str) -> Signatures:
     """Return the signatures in the file called *name*, such as ``torch-2.13.0``."""
     text = (resources.files(__name__) / f"{name}.json").read_text(encoding="utf-8")
     return Signatures(**json.loads(text))
 
 
-def recorded_of(module: str) -> tuple[Signatures, Mapping[str, Record]] | None:
-    """Return what is recorded of the framework's module that a frontend's *module* stands for, and the file it is in.
+def recorded_of(module: str, release: str | None = None) -> tuple[Signatures, Mapping[str, Record]] | None:
+    """Return what is recorded of the framework's module that a frontend's *module* stands for, and the record it is in.
 
-    None where nothing is: for a package that has only modules in it, and for the frontend's own private modules.
+    The record is that of the *release*, such as ``torch-2.13.0``, or the newest one. None where nothing is recorded: for a package that has only
+    modules in it, and for the frontend's own private modules.
     """
-    for frontend, file in FRONTENDS.items():
+    for frontend, newest in FRONTENDS.items():
         if module.startswith(f"{frontend}."):
-            signatures = read(file)
+            signatures = read(release or newest)
             theirs = signatures.framework + module.removeprefix(frontend)
             names: dict[str, Record] = {}
             for offering in (*_ALSO_OFFERS.get(theirs, ()), theirs):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import importlib
 import importlib.metadata
@@ -13,6 +12,7 @@ from types import ModuleType
 from typing import Any
 
 from shim.errors import UnsupportedError
+from shim.record.releases import version_of
 
 FRAMEWORKS = ("torch", "paddle", "mindspore")
 
@@ -34,7 +34,6 @@ _ASKING = {
     },
     "torch": {"torch.utils.data.distributed": "shim.frontends.torch._groups.sampler"},
 }
-_PACKAGES = {"torch": ("torch",), "paddle": ("paddlepaddle", "paddlepaddle-gpu"), "mindspore": ("mindspore",)}
 
 
 def frontends_of_installed() -> dict[str, str]:
@@ -54,14 +53,6 @@ def _root_for(framework: str) -> str | None:
     if major not in ("2", "3"):
         raise UnsupportedError(f"there is no frontend for Paddle {version}\nThere are those for Paddle 2 and 3.")
     return f"shim.frontends.paddle_{major}"
-
-
-def version_of(framework: str) -> str:
-    """Return the version of the installed *framework*, without what a build adds to it. Raises PackageNotFoundError where there is none."""
-    for package in _PACKAGES[framework]:
-        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
-            return importlib.metadata.version(package).partition("+")[0]
-    raise importlib.metadata.PackageNotFoundError(framework)
 
 
 @functools.cache

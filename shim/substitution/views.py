@@ -10,7 +10,6 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
-from shim.record import recorded_of
 from shim.substitution.group_users import PLACES, is_below, is_never_served, refused, uses_groups
 from shim.substitution.mirrors import FRAMEWORKS, mirrors_of, stands_in_for
 from shim.substitution.questions import asks, on_the_frontends
@@ -79,8 +78,8 @@ class ModuleView(ModuleType):
             delattr(self.__dict__["_shim_real"], name)
 
     def _has_frontend(self, name: str) -> bool:
-        real, frontend = self.__dict__["_shim_real"], self.__dict__["_shim_frontend"]
-        return frontend is not None and name in frontend.__all__ and not _is_newer(real, frontend, name)
+        frontend = self.__dict__["_shim_frontend"]
+        return frontend is not None and name in frontend.__all__
 
     def __dir__(self) -> list[str]:
         real, frontend = self.__dict__["_shim_real"], self.__dict__["_shim_frontend"]
@@ -125,18 +124,6 @@ def view_of(module: ModuleType, through: Through | None = None) -> ModuleType:
     if isinstance(module, ModuleView) or not _is_viewed(module.__name__):
         return module
     return _view(module, through)
-
-
-def _is_newer(real: ModuleType, frontend: ModuleType, name: str) -> bool:
-    """Tell whether the installed torch is older than the *name* in its module *real*, which the *frontend* has from a later one."""
-    if (
-        not is_below(real.__name__, ("torch",))
-        or hasattr(real, name)
-        or hasattr(sys.modules.get(real.__name__.rpartition(".")[0]), name)
-    ):
-        return False
-    recorded = recorded_of(frontend.__name__)
-    return recorded is not None and name in recorded[1]
 
 
 def _view_named(name: str) -> ModuleType:

@@ -6,6 +6,7 @@ import datetime
 import importlib
 import inspect
 import io
+import os
 import pkgutil
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from preloaded_programs import run_python
 from rich.console import Console
 
 import shim.frontends
@@ -58,6 +60,14 @@ NOT_RECORDED = {
 
 # Modules that a framework named with an underscore, and programs import all the same.
 MIRRORED = {"shim.frontends.torch.distributed._functional_collectives"}
+
+# Of each framework, releases that its frontend can follow: a process has one of each.
+FOLLOWED = (
+    ("torch-2.9", "paddle-3.0", "mindspore-2.7"),
+    ("torch-2.10", "paddle-3.1", "mindspore-2.8"),
+    ("torch-2.11", "paddle-3.2", "mindspore-2.9"),
+    ("torch-2.12", "paddle-3.3", "mindspore-2.10"),
+)
 
 INSTALLED = ("mindspore-2.10.0", "paddle-3.3.1", "torch-2.13.0")
 
@@ -109,6 +119,27 @@ def test_a_frontend_has_all_that_is_recorded(frontend: str) -> None:
         members = sum("." in name for name in result.excepted)
         assert result.equal + len(result.excepted) - members == result.recorded, result.module
         assert result.equal_members + members == result.members, result.module
+
+
+@pytest.mark.parametrize("releases", FOLLOWED, ids=" ".join)
+def test_a_frontend_has_what_the_release_has_that_it_follows_and_no_more(releases: tuple[str, ...]) -> None:
+    """In a process of its own, as a frontend follows one release."""
+    code = """
+from shim.conformance.signatures.comparison import compare_frontend
+from shim.record import FRONTENDS, recorded_of
+from shim.record.releases import followed_by
+from sys import modules
+
+for frontend in FRONTENDS:
+    release = followed_by(frontend).record
+    for result in compare_frontend(frontend):
+        newest, there = recorded_of(result.module), recorded_of(result.module, release)
+        more = {name for name in newest[1] if hasattr(modules[result.module], name)} - {*there[1]}
+        for told in (*result.absent, *result.different, *more):
+            print(release, result.module, told)
+"""
+    ended = run_python("-c", code, env={**os.environ, "SHIM_API": ",".join(releases)})
+    assert (ended.returncode, ended.stdout) == (0, ""), ended.stderr
 
 
 def test_there_are_few_exceptions_and_all_are_in_use() -> None:

@@ -7,8 +7,8 @@ import io
 import pytest
 from rich.console import Console
 
-from shim.conformance.signatures.report import print_changes, record_named, recorded_versions
-from shim.record import Signatures, parameters_of
+from shim.conformance.signatures.report import print_changes, record_named
+from shim.record import Signatures, parameters_of, recorded_versions
 from shim.record.changes import Change, changes_between, changes_of_function
 
 
@@ -94,7 +94,7 @@ def test_changes_of_names_classes_and_constants() -> None:
 
 def test_the_swap_of_paddle_3_is_told_as_silent() -> None:
     screen = io.StringIO()
-    found = print_changes(Console(file=screen, width=250), record_named("paddle 2.6.2"), record_named("paddle 3.3.1"))
+    found = print_changes(Console(file=screen, width=250), record_named("paddle 2.6.2"), record_named("paddle-3.3"))
     silent = {change.name for change in found if change.breaks == "silent"}
     assert {"paddle.distributed.alltoall", "paddle.distributed.alltoall_single"} <= silent
     assert "in_tensor, out_tensor goes to out_tensor, in_tensor" in screen.getvalue()
@@ -102,8 +102,7 @@ def test_the_swap_of_paddle_3_is_told_as_silent() -> None:
 
 
 def test_a_record_that_is_not_there_is_told_with_those_that_are() -> None:
-    assert "paddle 2.6.2" in recorded_versions()
-    with pytest.raises(ValueError, match=r"no record 'paddle 1'; there are mindspore 2\.10\.0, paddle 2\.6\.2"):
+    with pytest.raises(ValueError, match=r"no record 'paddle 1'; there are .*mindspore-2\.10\.0, paddle-2\.6\.2"):
         record_named("paddle 1")
 
 

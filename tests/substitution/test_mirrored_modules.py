@@ -10,7 +10,7 @@ from types import ModuleType
 import pytest
 
 import shim.frontends
-from shim.substitution.mirrors import version_of
+from shim.record.releases import version_of
 from shim.substitution.views import ModuleView
 
 MODULES = sorted(

@@ -11,11 +11,11 @@ from shim.cli.conformance.options import console_of
 
 def signatures(
     old: Annotated[
-        str | None, typer.Option("--from", metavar="VERSION", help='A recorded version, such as "paddle 2.6.2".')
+        str | None, typer.Option("--from", metavar="RELEASE", help="A recorded release, such as paddle-2.6.")
     ] = None,
     new: Annotated[
         str | None,
-        typer.Option("--to", metavar="VERSION", help='The version to compare it with, such as "paddle 3.3.1".'),
+        typer.Option("--to", metavar="RELEASE", help="The release to compare it with, such as paddle-3.3."),
     ] = None,
 ) -> None:
     """Compare all signatures with the recorded ones, and these with the installed frameworks'; or compare two recorded versions.
@@ -40,6 +40,6 @@ def _show_changes(old: str, new: str) -> None:
         records = record_named(old), record_named(new)
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
-    if old.split()[0] != new.split()[0]:
+    if records[0].framework != records[1].framework:
         raise typer.BadParameter(f"--from {old!r} and --to {new!r} are not versions of one framework")
     print_changes(console_of(), *records)

@@ -27,7 +27,8 @@ from shim.conformance.examples.running.runner import Outcome
 from shim.conformance.examples.suite import CASE, REFERENCE, Side, Source
 from shim.conformance.kinds import Selection, kind_named
 from shim.conformance.runner import Result, Run, run_in_ranks
-from shim.substitution.mirrors import frontends_of_installed, version_of
+from shim.record.releases import version_of
+from shim.substitution.mirrors import frontends_of_installed
 
 DOCUMENTS: tuple[Document, ...] = (*torch_cases.DOCUMENTS, *paddle_cases.DOCUMENTS, *mindspore_cases.DOCUMENTS)
 

@@ -30,7 +30,7 @@ from shim.conformance.examples.reading.docstrings import installed_examples
 from shim.conformance.examples.reading.files import examples_in_files
 from shim.conformance.examples.running.reference import run_reference
 from shim.conformance.examples.running.runner import Outcome, run_examples
-from shim.substitution.mirrors import version_of
+from shim.record.releases import version_of
 
 SHIM, REFERENCE = "shim", "reference"
 

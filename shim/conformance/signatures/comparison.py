@@ -17,7 +17,8 @@ from dataclasses import dataclass
 from types import FunctionType, ModuleType
 from typing import Any
 
-from shim.record import FRONTENDS, Record, RecordedParameter, Signatures, parameters_of, read
+from shim.record import Record, RecordedParameter, Signatures, parameters_of, read
+from shim.record.releases import followed_by
 
 # Recorded names that a frontend knowingly does not have, each with the reason.
 _COMM_OPS = "mindspore.ops.operations.comm_ops"
@@ -79,8 +80,8 @@ class ModuleResult:
 
 
 def compare_frontend(frontend: str) -> list[ModuleResult]:
-    """Compare every module recorded of the framework that *frontend* (``shim.frontends.torch``) stands for."""
-    signatures = read(FRONTENDS[frontend])
+    """Compare every module recorded of the release that *frontend* (``shim.frontends.torch``) follows."""
+    signatures = read(followed_by(frontend).record)
     return [_compare_module(frontend, signatures, name) for name in signatures.modules]
 
 

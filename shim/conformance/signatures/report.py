@@ -14,9 +14,9 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from shim.conformance.signatures.comparison import ModuleResult, compare_frontend
-from shim.record import FRONTENDS, Signatures, read
+from shim.record import FRONTENDS, Signatures, read, recorded_versions
 from shim.record.changes import Change, changes_between
-from shim.substitution.mirrors import version_of
+from shim.record.releases import followed_by, release_named, version_of
 
 _DEADLINE = 240.0  # seconds a framework may take to be imported and compared
 
@@ -38,7 +38,8 @@ def print_comparison(console: Console) -> bool:
     console.print(table)
     _print_exceptions(results, console)
     _print_differences(results, console)
-    made = {file: _compare_in_process(file, console) for file in dict.fromkeys(FRONTENDS.values())}
+    followed = [followed_by(frontend).record for frontend in FRONTENDS]
+    made = {file: _compare_in_process(file, console) for file in followed}
     passed = all(result.passed for result in results) and False not in made.values()
     partial = None in made.values()
     style = "bold red" if not passed else "bold yellow" if partial else "bold green"
@@ -106,16 +107,12 @@ _MEANING = {
 }
 
 
-def recorded_versions() -> list[str]:
-    """Return the records there are, as ``framework version``."""
-    return sorted(file.replace("-", " ", 1) for file in set(FRONTENDS.values()))
-
-
 def record_named(text: str) -> Signatures:
-    """Return the record called *text*, such as ``paddle 2.6.2``. Raises ValueError with the names there are."""
-    if text not in recorded_versions():
+    """Return the record called *text*, such as ``paddle-2.6``. Raises ValueError with the names there are."""
+    named = release_named(text.replace(" ", "-", 1))
+    if named is None:
         raise ValueError(f"there is no record {text!r}; there are {', '.join(recorded_versions())}")
-    return read(text.replace(" ", "-", 1))
+    return read(named)
 
 
 def print_changes(console: Console, old: Signatures, new: Signatures) -> Sequence[Change]:

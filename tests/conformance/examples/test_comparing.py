@@ -15,7 +15,7 @@ from shim.conformance.examples.judging import Verdict, read_records
 from shim.conformance.examples.reading.docstrings import installed_examples
 from shim.conformance.examples.running.programs import is_program
 from shim.conformance.examples.running.runner import run_examples
-from shim.substitution.mirrors import version_of
+from shim.record.releases import version_of
 
 
 class Framed:

@@ -27,7 +27,7 @@ from shim.conformance.examples.running.rank import Sight
 from shim.conformance.examples.running.runner import Outcome
 from shim.conformance.examples.suite import SHIM, SIDES
 from shim.conformance.kinds import KINDS
-from shim.substitution.mirrors import version_of
+from shim.record.releases import version_of
 
 FRAMEWORKS = ("torch", "paddle", "mindspore")
 MOST_NOT_RUNNABLE = 0.05

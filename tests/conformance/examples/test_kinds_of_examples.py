@@ -14,7 +14,7 @@ from shim.conformance.examples.running.runner import PRELOADED, Outcome, run_in_
 from shim.conformance.kinds import QUIET
 from shim.launch.original import Original
 from shim.launch.pool import RankPool
-from shim.substitution.mirrors import version_of
+from shim.record.releases import version_of
 
 GIVEN = ">>> x = torch.tensor([1., 2.]) * (rank + 1)\n"
 COPIES = """

@@ -10,7 +10,7 @@ from shim.conformance.examples.reading.reader import examples_in
 from shim.conformance.examples.running.runner import Outcome
 from shim.conformance.examples.suite import REFERENCE
 from shim.conformance.recording import reference_row
-from shim.substitution.mirrors import version_of
+from shim.record.releases import version_of
 
 FRAMEWORKS = ("torch", "paddle", "mindspore")
 (EXAMPLE,) = examples_in(">>> f()\n1\n", "torch", "torch.distributed.all_reduce", "a test")

@@ -283,7 +283,7 @@ def test_two_recorded_versions_are_compared():
     "arguments",
     [
         ["--from", "paddle 2.6.2"],
-        ["--from", "paddle 2", "--to", "paddle 3.3.1"],
+        ["--from", "paddle 1", "--to", "paddle 3.3.1"],
         ["--from", "paddle 2.6.2", "--to", "torch 2.13.0"],
     ],
 )

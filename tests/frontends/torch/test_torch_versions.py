@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -9,7 +10,6 @@ from typing import Any
 import numpy as np
 import preloaded_programs
 import pytest
-import torch
 import torch_world
 
 import shim.frontends.torch.distributed as dist
@@ -39,23 +39,14 @@ def test_tensors_without_c_functions_of_dlpack(way: str) -> None:
     assert ended.stdout == "[[0.0, 3.0], [1.0, 4.0], [2.0, 5.0]] 1\n[1.0, 1.0]\n", ended.stderr
 
 
-def gather(new: bool) -> None:
-    output = np.zeros(2)
-    function = dist.all_gather_single if new else dist.all_gather_into_tensor
-    function(output, np.ones(2))
+def gather() -> None:
+    dist.all_gather_into_tensor(np.zeros(2), np.ones(2))
 
 
-def test_a_new_name_is_advised_only_where_torch_has_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    with torch_world.world():
-        with pytest.warns(
-            FutureWarning,
-            match="renamed torch.distributed.all_gather_into_tensor to torch.distributed.all_gather_single",
-        ):
-            gather(new=False)
-        monkeypatch.delattr(torch.distributed, "all_gather_single")
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            gather(new=False)
+def test_the_new_name_is_advised() -> None:
+    told = "renamed torch.distributed.all_gather_into_tensor to torch.distributed.all_gather_single"
+    with torch_world.world(), pytest.warns(FutureWarning, match=told):
+        gather()
 
 
 @pytest.mark.parametrize(("action", "expected"), [("default", 1), ("once", 1), ("ignore", 0), ("always", 3)])
@@ -63,7 +54,7 @@ def test_the_advice_is_given_as_often_as_filters_want(action: Any, expected: int
     with torch_world.world(), warnings.catch_warnings(record=True) as told:
         warnings.simplefilter(action)
         for _ in range(3):
-            gather(new=False)
+            gather()
         assert len(told) == expected
         assert all(one.filename == __file__ for one in told)
 
@@ -83,20 +74,33 @@ def test_each_place_of_a_call_and_each_set_of_filters_is_told() -> None:
                     gathering(np.zeros(2), np.ones(2))
 
 
-AS_INSTALLED = """
-import torch.distributed
-del torch.distributed.all_gather_single
-from shim.substitution import as_installed
-with as_installed():
-    import torch.distributed as dist
-print(hasattr(dist, "all_gather_single"), "all_gather_single" in dir(dist), hasattr(dist, "all_gather_into_tensor"))
-import torch.distributed.distributed_c10d
-with as_installed():
-    from torch.distributed import distributed_c10d
-print(hasattr(distributed_c10d, "TCPStore"))
+FOLLOWING = """
+import warnings
+import numpy as np
+import shim.frontends.torch.distributed as dist
+warnings.simplefilter("error")
+dist.init_process_group(rank=0, world_size=1, store=dist.HashStore())
+dist.all_gather_into_tensor(np.zeros(2), np.ones(2))
+for ask in (
+    lambda: dist.all_gather_single,
+    lambda: __import__("shim.frontends.torch.distributed", fromlist=["record_comm"]).record_comm,
+    lambda: dist.barrier(timeout=None),
+    lambda: dist.group.WORLD.all_gather_single,
+):
+    try:
+        ask()
+    except Exception as error:
+        print(type(error).__mro__[1].__name__, error)
 """
 
 
-def test_as_installed_shows_no_name_that_torch_lacks() -> None:
-    ended = preloaded_programs.run_python("-W", "ignore", "-c", AS_INSTALLED)
-    assert ended.stdout == "False False True\nTrue\n", ended.stderr
+def test_what_a_later_release_has_is_not_there_and_the_reason_is_told() -> None:
+    ended = preloaded_programs.run_python("-c", FOLLOWING, env={**os.environ, "SHIM_API": "torch-2.11"})
+    assert ended.stdout.splitlines() == [
+        "UnsupportedError shim.frontends.torch.distributed has no all_gather_single, which came with torch-2.13.0",
+        "The frontend follows torch-2.11.0, as SHIM_API says; SHIM_API=torch-2.13.0 asks for the later one.",
+        "UnsupportedError shim.frontends.torch.distributed has no record_comm, which came with torch-2.12.1",
+        "The frontend follows torch-2.11.0, as SHIM_API says; SHIM_API=torch-2.12.1 asks for the later one.",
+        "Exception barrier() got an unexpected keyword argument 'timeout'",
+        "Exception 'ProcessGroup' object has no attribute 'all_gather_single'",
+    ], ended.stderr

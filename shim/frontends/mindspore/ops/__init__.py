@@ -12,13 +12,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from shim.frontends import _absent
+from shim.frontends import _absent, _releases
 from shim.frontends.mindspore.ops.communication._functions import *  # noqa: F403  # all that it lists
 from shim.frontends.mindspore.ops.communication._functions import __all__ as _functions
 from shim.frontends.mindspore.ops.operations.comm_ops import *  # noqa: F403  # all that it lists
 from shim.frontends.mindspore.ops.operations.comm_ops import __all__ as _primitives
 
 __all__ = [*_primitives, *_functions]
+
+_releases.follow(globals())
 
 if not TYPE_CHECKING:  # type checkers then find misspelt names
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from shim.frontends import _absent
+from shim.frontends import _absent, _releases
 from shim.frontends._paddle.collectives import *  # noqa: F403  # all that it lists
 from shim.frontends._paddle.collectives import __all__ as _of_both
 from shim.frontends._paddle.graphs import run_as_written
@@ -43,6 +43,7 @@ __all__ = [
     "stream",
 ]
 
+_releases.follow(globals())
 run_as_written(globals())
 
 if not TYPE_CHECKING:  # type checkers then find misspelt names

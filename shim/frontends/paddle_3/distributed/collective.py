@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from shim.frontends import _releases
 from shim.frontends._paddle.groups.group_views import Group
 from shim.frontends._paddle.groups.membership import (
     _get_default_group,
@@ -26,3 +27,5 @@ __all__ = [
     "shutdown_process_group",
     "split",
 ]
+
+_releases.follow(globals())

@@ -8,6 +8,7 @@ from types import CodeType, FrameType
 from typing import Any
 
 from shim.core.callers import Caller
+from shim.frontends._releases import has
 from shim.frontends.torch._compiled_graphs import in_graphs
 
 # The places that need no further warning under these filters: looking a warning up among them takes longer than a small call.
@@ -39,11 +40,9 @@ def _is_told(place: FrameType) -> bool:
 
 
 def _warn(text: str, instead: str, place: FrameType) -> None:
-    """Warn with *text* at *place*, if the torch that is loaded has the function that *instead* begins with."""
+    """Warn with *text* at *place*, if the torch that the frontend follows has the function that *instead* begins with."""
     global _filters
-    home, _, name = f"torch.distributed.{instead.partition(' ')[0]}".rpartition(".")
-    module = sys.modules.get(home)
-    if module is None or hasattr(module, name):
+    if has(f"torch.distributed.{instead.partition(' ')[0]}"):
         warnings.warn(text, FutureWarning, stacklevel=4)
     if _is_wanted_each_time(text, place):
         return

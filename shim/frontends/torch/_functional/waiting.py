@@ -6,14 +6,15 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from shim.errors import UnsupportedError
+from shim.frontends import _absent
 from shim.frontends.torch._compiled_graphs import in_graphs
 from shim.frontends.torch._functional.differentiable import is_torch
 
 
 def async_class(module: str, name: str) -> Any:
-    """Return the class called *name* for *module*; raise AttributeError for any other name."""
+    """Return the class called *name* for *module*; refuse any other name, with the reason where a later release has it."""
     if name != "AsyncCollectiveTensor":
-        raise AttributeError(f"module {module!r} has no attribute {name!r}")
+        _absent.refuse_name(module, name)
     import torch  # noqa: F401  # the class is a subclass of torch's Tensor
 
     from shim.frontends.torch._functional.async_tensor import AsyncCollectiveTensor

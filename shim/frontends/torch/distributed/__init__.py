@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from shim.frontends import _absent
+from shim.frontends import _absent, _releases
 from shim.frontends.torch.distributed import distributed_c10d
 from shim.frontends.torch.distributed._functions import *  # noqa: F403  # what it lists
 from shim.frontends.torch.distributed._functions import __all__ as _names
@@ -22,6 +22,8 @@ __all__ = [
     "distributed_c10d",
     "is_available",
 ]
+
+_releases.follow(globals())
 
 if not TYPE_CHECKING:  # type checkers then find misspelt names
 

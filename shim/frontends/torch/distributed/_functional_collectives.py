@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from shim.core.callers import Caller
 from shim.core.engines.base import Tensor
+from shim.frontends import _releases
 from shim.frontends.torch._calls.deprecations import deprecated
 from shim.frontends.torch._functional import aliased, differentiable, waiting
 from shim.frontends.torch._functional.arguments import check_member_rank, op_named, permuted_splits
@@ -334,3 +335,6 @@ def allow_inflight_collective_as_graph_input_ctx(value: bool = True) -> Abstract
     See: https://docs.pytorch.org/docs/2.13/distributed.html
     """
     return waiting.graph_inputs(value)
+
+
+_releases.follow(globals())

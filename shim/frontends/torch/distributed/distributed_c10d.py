@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from shim.frontends import _absent
+from shim.frontends import _absent, _releases
 from shim.frontends.torch._calls.coalescing_blocks import _CollOp, _IllegalWork
 from shim.frontends.torch._groups.parts import SHRINK_ABORT, SHRINK_DEFAULT
 from shim.frontends.torch._methods.call_options import AllgatherOptions
@@ -25,6 +25,8 @@ __all__ = [
     "_CollOp",
     "_IllegalWork",
 ]
+
+_releases.follow(globals())
 
 if not TYPE_CHECKING:  # type checkers then find misspelt names
 

@@ -7,8 +7,11 @@ framework's collectives overwrite it: what is differentiated there knows nothing
 
 from __future__ import annotations
 
+from shim.frontends import _releases
 from shim.frontends.mindspore.mint.distributed import distributed as distributed  # a module, as in MindSpore
 from shim.frontends.mindspore.mint.distributed._functions import *  # noqa: F403  # all that it lists
 from shim.frontends.mindspore.mint.distributed._functions import __all__ as _names
 
 __all__ = [*_names]
+
+_releases.follow(globals())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from shim.core.callers import Caller
+from shim.frontends import _releases
 from shim.frontends.mindspore._groups import group_names
 from shim.frontends.mindspore._groups.group_names import GlobalComm
 from shim.frontends.mindspore.mint.distributed._functions import *  # noqa: F403  # all that it lists
@@ -33,3 +34,6 @@ def get_cache_group_size(group: str = GlobalComm.WORLD_COMM_GROUP) -> int:
     See: https://www.mindspore.cn/docs/en/r2.7.0/api_python/mint/mindspore.mint.distributed.get_world_size.html
     """
     return group_names.answer(_GET_CACHE_GROUP_SIZE, group, lambda found: found.size, "RANK_SIZE", 1)
+
+
+_releases.follow(globals())

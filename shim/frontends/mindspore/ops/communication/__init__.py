@@ -7,8 +7,11 @@ What requires a gradient of torch's or Paddle's is treated as ``mint.distributed
 
 from __future__ import annotations
 
+from shim.frontends import _releases
 from shim.frontends.mindspore.ops.communication._functions import *  # noqa: F403  # all that it lists
 from shim.frontends.mindspore.ops.communication._functions import __all__ as _names
 from shim.frontends.mindspore.ops.communication._rooted import gather, scatter
 
 __all__ = [*_names, "gather", "scatter"]
+
+_releases.follow(globals())

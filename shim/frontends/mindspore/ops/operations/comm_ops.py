@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from shim.frontends import _absent
+from shim.frontends import _absent, _releases
 from shim.frontends.mindspore._primitives.batch import (
     BatchISendIRecv,
 )
@@ -97,3 +97,6 @@ if not TYPE_CHECKING:  # type checkers then find misspelt names
     def __getattr__(name: str) -> Any:
         """Refuse a name that is not here, with the reason where MindSpore has it."""
         _absent.refuse_name(__name__, name)
+
+
+_releases.follow(globals())

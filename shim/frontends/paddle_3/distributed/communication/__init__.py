@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from shim.frontends import _releases
 from shim.frontends._paddle.collectives import *  # noqa: F403  # all that it lists
 from shim.frontends._paddle.collectives import __all__ as _of_both
 from shim.frontends._paddle.world.lifecycle import destroy_process_group, get_backend, get_group, is_initialized
@@ -24,3 +25,5 @@ __all__ = [
     "is_initialized",
     "stream",
 ]
+
+_releases.follow(globals())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from shim.frontends import _releases
 from shim.frontends._paddle.collectives.of_both import barrier, wait
 from shim.frontends._paddle.groups.group_views import Group
 from shim.frontends._paddle.groups.membership import (
@@ -27,3 +28,5 @@ __all__ = [
     "is_initialized",
     "wait",
 ]
+
+_releases.follow(globals())
