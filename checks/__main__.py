@@ -1,7 +1,7 @@
 """Run every check, or those named: ``python -m checks [name ...]``. The exit status is 1 when one has findings.
 
-``python -m checks nightly [job ...]`` runs what takes too long for every change, ``python -m checks whole`` the gate with all its parts, and
-``python -m checks wheels`` builds a release's wheels and tries them.
+``python -m checks nightly [job ...]`` runs what takes too long for every change, ``python -m checks whole`` the gate with all its parts.
+``record`` records a framework's release, ``versions`` tries ours beside all recorded ones, and ``wheels`` builds a release of ours.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from campaigns import nightly
+from campaigns import nightly, versions
 from checks import (
     deviations,
     exports,
@@ -57,6 +57,8 @@ def main(names: list[str]) -> int:
         return nightly.main(names[1:])
     if names[:1] == ["record"]:
         return recording.main(names[1:])
+    if names[:1] == ["versions"]:
+        return versions.main(names[1:])
     if names[:1] == ["wheels"]:
         return wheels.main(names[1:])
     if names == ["whole"]:

@@ -18,6 +18,7 @@ import numpy as np
 from shim.conformance.oracle import Array
 from shim.core.tensors import framework_of
 from shim.frontends.mindspore._groups.numpy_versions import take_first_error
+from shim.record.releases import version_of
 
 UNWRITTEN = 99  # no example's result holds it
 # The environment in which the frameworks keep their remarks on start-up to themselves, which would stand between the lines of a table.
@@ -25,6 +26,12 @@ QUIET = {"GLOG_v": "4", "GLOG_minloglevel": "2", "PYTHONWARNINGS": "ignore"}
 _BITS = {"bfloat16": "uint16", "float8_e4m3fn": "uint8", "float8_e5m2": "uint8"}
 ENCODED = {name: np.dtype([(name, bits)]) for name, bits in _BITS.items()}
 _LACKS = {"numpy": frozenset(_BITS), "paddle": frozenset(("uint16", "uint32", "uint64"))}
+
+
+def _lacks(kind: str) -> frozenset[str]:
+    """Return the dtypes that the framework called *kind* has not, or not in the version that is installed."""
+    is_paddle_2 = kind == "paddle" and version_of("paddle").startswith("2.")
+    return _LACKS.get(kind, frozenset()) | ({"float8_e4m3fn", "float8_e5m2"} if is_paddle_2 else set())
 
 
 class TensorKind(ABC):
@@ -178,7 +185,7 @@ def kind_for(preferred: str, dtypes: Sequence[str], allowed: Sequence[str]) -> s
     *preferred* comes first, and then numpy, because any frontend takes its arrays.
     """
     for kind in (preferred, *KINDS):
-        if kind in allowed and not _LACKS.get(kind, frozenset()) & set(dtypes):
+        if kind in allowed and not _lacks(kind) & set(dtypes):
             return kind
     return None
 

@@ -45,11 +45,10 @@ def follow(names: dict[str, Any]) -> None:
 
 
 def earlier_form_of(newer: Callable[..., Any]) -> Callable[[_Function], _Function]:
-    """Let the decorated function stand for *newer*, whose name, description and marks it gets, in the releases that its module is for."""
+    """Let the decorated function stand for *newer*, whose description and marks it gets, in the releases that its module is for."""
 
     def keep(function: _Function) -> _Function:
-        for attribute in ("__module__", "__qualname__", "__doc__"):
-            setattr(function, attribute, getattr(newer, attribute))
+        function.__doc__ = newer.__doc__
         function.__dict__.update(newer.__dict__)
         _earlier[newer] = function
         return function

@@ -36,6 +36,10 @@ EXCEPTIONS = {
     f"{_COMM_OPS}._VirtualPipelineEnd": _OF_THE_COMPILER,
 }
 
+if importlib.util.find_spec("torch") is None:
+    _FUNCTIONAL = "torch.distributed._functional_collectives"
+    EXCEPTIONS[f"{_FUNCTIONAL}.AsyncCollectiveTensor"] = "is a subclass of torch's Tensor, and torch is not installed"
+
 # Recorded members of classes that ours does not repeat, each with the reason.
 NOT_REPEATED = {
     "DebugLevel.__init__": "torch's is C++ and takes the value alone; an enum of Python takes what all of them take",

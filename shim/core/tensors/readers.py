@@ -231,9 +231,9 @@ def _device_of_torch(tensor: Any) -> tuple[int, int]:
 
 
 def _paddle_reader(kind: type[Any]) -> Reader:
-    return Reader(
-        "exchange", kind.__dlpack_c_exchange_api__, _describe_paddle, (), None, None, paddle_versions(), paddle_memory()
-    )
+    exchange = getattr(kind, "__dlpack_c_exchange_api__", None)  # paddle has it since 3.3
+    way = "describe" if exchange is None else "exchange"
+    return Reader(way, exchange, _describe_paddle, (), None, None, paddle_versions(), paddle_memory())
 
 
 def _describe_paddle(tensor: Any) -> Description:
@@ -241,7 +241,14 @@ def _describe_paddle(tensor: Any) -> Description:
         raise TensorError(
             "{role} must be dense, got a sparse tensor\nPass tensor.to_dense(), and read the result there."
         )
-    raise TensorError(f"{{role}} cannot be carried, got a tensor of dtype {tensor.dtype}")
+    place = tensor.place
+    is_read_so = not hasattr(type(tensor), "__dlpack_c_exchange_api__")
+    if not is_read_so or not (place.is_cpu_place() or place.is_gpu_place()):
+        raise TensorError(f"{{role}} cannot be carried, got a tensor of dtype {tensor.dtype} on {place}")
+    where = _HOST if place.is_cpu_place() else (_CUDA, int(place.gpu_device_id()))
+    shape, strides = tuple(tensor.shape), tuple(tensor.strides)
+    address = tensor.data_ptr() or 0  # None of an empty one, in paddle 2
+    return Description(address, dtype_name(tensor), shape, strides, where, False, tensor)
 
 
 def _mindspore_reader(kind: type) -> Reader:

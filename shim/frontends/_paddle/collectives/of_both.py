@@ -121,5 +121,5 @@ def settled(caller: Caller, tensor: Any, group: Any, use_calc_stream: Any) -> No
 def _finish_device() -> None:
     """Wait for what is on the device that Paddle uses, where it is not the CPU: all its streams, as Paddle's own barrier does."""
     paddle = sys.modules.get("paddle")
-    if paddle is not None and not paddle.framework._current_expected_place().is_cpu_place():
+    if paddle is not None and not isinstance(paddle.framework._current_expected_place(), paddle.CPUPlace):
         paddle.device.synchronize()

@@ -20,14 +20,12 @@ from shim.frontends.paddle_2.distributed import collective, communication, strea
 from shim.frontends.paddle_2.distributed import parallel_helper as parallel_helper
 from shim.frontends.paddle_2.distributed._collectives import *  # noqa: F403  # all that it lists
 from shim.frontends.paddle_2.distributed._collectives import __all__ as _collectives
-from shim.frontends.paddle_2.distributed._collectives import _reduce_scatter_base
 from shim.frontends.paddle_2.distributed._groups import init_parallel_env, new_group
 
 __all__ = [
     *_collectives,
     *_of_both,
     *_of_world,
-    "_reduce_scatter_base",
     "collective",
     "communication",
     "init_parallel_env",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
@@ -15,7 +16,9 @@ def async_class(module: str, name: str) -> Any:
     """Return the class called *name* for *module*; refuse any other name, with the reason where a later release has it."""
     if name != "AsyncCollectiveTensor":
         _absent.refuse_name(module, name)
-    import torch  # noqa: F401  # the class is a subclass of torch's Tensor
+    if importlib.util.find_spec("torch") is None:
+        raise AttributeError(f"{module}.{name} is a subclass of torch's Tensor, and torch is not installed")
+    import torch  # noqa: F401
 
     from shim.frontends.torch._functional.async_tensor import AsyncCollectiveTensor
 
