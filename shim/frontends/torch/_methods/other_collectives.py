@@ -13,10 +13,11 @@ from shim.core import calls, groups, work
 from shim.core.callers import Caller
 from shim.core.engines.base import Tensor
 from shim.errors import ArgumentError
-from shim.frontends.torch._calls.arguments import list_of, outputs_of, partner_of, tag_of
+from shim.frontends.torch._calls.arguments import list_of, outputs_of, partner_of, root_of, tag_of
 from shim.frontends.torch._calls.coalesced_lists import gathered, reduced, together
 from shim.frontends.torch._calls.monitored_barrier import monitored
 from shim.frontends.torch._calls.reduce_op import reduction_of
+from shim.frontends.torch._calls.whole_tensors import output_at_root
 from shim.frontends.torch._calls.work import Work, begin
 from shim.frontends.torch._compiled_graphs import between_graphs
 from shim.frontends.torch._errors import ArgumentTypeError, torch_function
@@ -24,6 +25,7 @@ from shim.frontends.torch._methods.call_options import (
     AllgatherOptions,
     AllreduceCoalescedOptions,
     AllToAllOptions,
+    GatherOptions,
     ReduceScatterOptions,
     begin_as,
     ends_in_the_call,
@@ -38,6 +40,8 @@ _Lists = Sequence[Sequence[Tensor]]
 _ALLTOALL = torch_function("ProcessGroup.alltoall", output="output_tensors", input="input_tensors")
 _ALLGATHER_BASE = torch_function("ProcessGroup._allgather_base")
 _ALL_GATHER_SINGLE = torch_function("ProcessGroup.all_gather_single")
+_GATHER_SINGLE = torch_function("ProcessGroup.gather_single", root="rootRank")
+_GATHER_INTO_TENSOR = torch_function("ProcessGroup.gather_into_tensor", root="rootRank")
 _REDUCE_SCATTER_BASE = torch_function("ProcessGroup._reduce_scatter_base", output="outputTensor", input="inputTensor")
 _REDUCE_SCATTER_SINGLE = torch_function(
     "ProcessGroup.reduce_scatter_single", output="outputTensor", input="inputTensor"
@@ -87,6 +91,14 @@ class OtherCollectives:
     def all_gather_single(self, output: Tensor, input: Tensor, opts: AllgatherOptions | None = None) -> Work:
         """Gather every rank's input into one tensor; see all_gather_single."""
         return _gather_one(_ALL_GATHER_SINGLE, self.core, output, input, opts)
+
+    def gather_single(self, output: Tensor, input: Tensor, opts: GatherOptions | None = None) -> Work:
+        """Gather every rank's input into one tensor on the root; see gather_single."""
+        return _gather_at_root(_GATHER_SINGLE, self.core, output, input, opts)
+
+    def gather_into_tensor(self, output: Tensor, input: Tensor, opts: GatherOptions | None = None) -> Work:
+        """Gather every rank's input into one tensor on the root; see gather_single."""
+        return _gather_at_root(_GATHER_INTO_TENSOR, self.core, output, input, opts)
 
     def _reduce_scatter_base(
         self, outputTensor: Tensor, inputTensor: Tensor, opts: ReduceScatterOptions | None = None
@@ -171,6 +183,14 @@ def _gather_one(caller: Caller, members: groups.ProcessGroup, output: Any, input
     return begin_as(
         options, calls.all_gather(caller, members, output, input, None, ends_in_the_call(options), True), output
     )
+
+
+def _gather_at_root(caller: Caller, members: groups.ProcessGroup, output: Any, input: Any, opts: Any) -> Work:
+    options = checked(caller, members, GatherOptions, opts)
+    root = root_of(caller, members, None, options.rootRank)
+    into = output_at_root(caller, members, output, root)
+    prepared = calls.gather(caller, members, into, input, root, None, ends_in_the_call(options))
+    return begin_as(options, prepared, output)
 
 
 def _gather_each(caller: Caller, members: groups.ProcessGroup, outputs: Any, inputs: Any, opts: Any) -> Work:

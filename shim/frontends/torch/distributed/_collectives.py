@@ -23,7 +23,7 @@ from shim.frontends.torch._calls.deprecations import deprecated, renamed
 from shim.frontends.torch._calls.devices import finish_before_barrier
 from shim.frontends.torch._calls.monitored_barrier import monitored
 from shim.frontends.torch._calls.options import barrier_seconds_of
-from shim.frontends.torch._calls.whole_tensors import all_gather_whole
+from shim.frontends.torch._calls.whole_tensors import all_gather_whole, gather_whole
 from shim.frontends.torch._calls.work import Work, finish
 from shim.frontends.torch._compiled_graphs import between_graphs
 from shim.frontends.torch._errors import torch_function
@@ -41,6 +41,8 @@ __all__ = [
     "barrier",
     "broadcast",
     "gather",
+    "gather_into_tensor",
+    "gather_single",
     "monitored_barrier",
     "scatter",
 ]
@@ -52,6 +54,8 @@ _ALL_GATHER_COALESCED = torch_function("all_gather_coalesced", output="output_te
 _ALL_GATHER_SINGLE = torch_function("all_gather_single", output="output_tensor", input="input_tensor")
 _ALL_GATHER_INTO_TENSOR = torch_function("all_gather_into_tensor", output="output_tensor", input="input_tensor")
 _GATHER = torch_function("gather", output="gather_list", input="tensor", root="dst")
+_GATHER_SINGLE = torch_function("gather_single", output="gather_tensor", input="tensor", root="dst")
+_GATHER_INTO_TENSOR = torch_function("gather_into_tensor", output="gather_tensor", input="tensor", root="dst")
 _SCATTER = torch_function("scatter", output="tensor", input="scatter_list", root="src")
 _ALL_TO_ALL = torch_function("all_to_all", output="output_tensor_list", input="input_tensor_list")
 _ALL_TO_ALL_SINGLE = torch_function(
@@ -188,6 +192,43 @@ def gather(
     now = async_op is False or is_now(_GATHER, members, async_op)
     work = calls.gather(_GATHER, members, outputs, tensor, root, None, now)
     return None if work is ENDED else finish(work, async_op, gather_list or [])
+
+
+def gather_single(
+    tensor: Tensor,
+    gather_tensor: Tensor | None = None,
+    dst: int | None = None,
+    group: ProcessGroup | None = None,
+    async_op: bool = False,
+    group_dst: int | None = None,
+) -> Work | None:
+    """Gather all n ranks' *tensor*, each of m elements, into *gather_tensor*, any shape of n * m elements, on *dst* or *group_dst*.
+
+    *dst* is a rank of the world, *group_dst* of *group*; neither means the world's rank 0. Elsewhere *gather_tensor* is not used.
+    Raises: ValueError when *gather_tensor* is missing there, or has another number of elements or dtype.
+    See: https://docs.pytorch.org/docs/2.15/distributed.html#torch.distributed.gather_single
+    """
+    members = group_of(_GATHER_SINGLE, group)
+    root = root_of(_GATHER_SINGLE, members, dst, group_dst, 0)
+    return gather_whole(_GATHER_SINGLE, members, gather_tensor, tensor, root, async_op)
+
+
+def gather_into_tensor(
+    tensor: Tensor,
+    gather_tensor: Tensor | None = None,
+    dst: int | None = None,
+    group: ProcessGroup | None = None,
+    async_op: bool = False,
+    group_dst: int | None = None,
+) -> Work | None:
+    """Do what ``gather_single`` does with *tensor*, *gather_tensor*, *dst* (a rank of the world), *group* and *group_dst* (one of *group*).
+
+    Raises: ValueError when *gather_tensor* is missing on that rank, or has another number of elements than all *tensor*.
+    See: https://docs.pytorch.org/docs/2.15/distributed.html#torch.distributed.gather_into_tensor
+    """
+    members = group_of(_GATHER_INTO_TENSOR, group)
+    root = root_of(_GATHER_INTO_TENSOR, members, dst, group_dst, 0)
+    return gather_whole(_GATHER_INTO_TENSOR, members, gather_tensor, tensor, root, async_op)
 
 
 def scatter(

@@ -51,6 +51,8 @@ from shim.frontends.torch.distributed._collectives import (
     barrier,
     broadcast,
     gather,
+    gather_into_tensor,
+    gather_single,
     monitored_barrier,
     scatter,
 )
@@ -151,7 +153,9 @@ __all__ = [
     "default_pg_timeout",
     "destroy_process_group",
     "gather",
+    "gather_into_tensor",
     "gather_object",
+    "gather_single",
     "get_backend",
     "get_backend_config",
     "get_debug_level",
