@@ -4,6 +4,7 @@ Unpickling runs code that the pickle names, so whoever can write to a group can 
 more than they can do already: a group's memory is handed to processes of the same user alone. Between hosts pickles are sealed.
 
 *item* and *items* may be anything that pickle takes; what their classes need must be importable where they arrive.
+All ranks of a call need the same *form*, which says how the objects are made bytes and read again.
 Every function raises TensorError, which is of the class that pickle raised too, for what cannot be pickled, UnsupportedError where ``SHIM_ALLOW_PICKLE=0`` forbids it, and what the objects'
 own classes raise when unpickled.
 Outside the group, where that is no error, nothing is sent and None is returned.
@@ -23,6 +24,7 @@ from shim.core import calls, pickles
 from shim.core.callers import Caller
 from shim.core.groups import ProcessGroup
 from shim.core.job.variables import Variables
+from shim.core.pickles import PICKLES, Format
 from shim.core.work import ABSENT
 from shim.errors import ArgumentError, MismatchError, OutOfMemoryError, ShimError, TensorError, UnsupportedError
 
@@ -47,71 +49,75 @@ def check_allowed() -> None:
         )
 
 
-def all_gather(caller: Caller, group: ProcessGroup, item: Any) -> list[Any] | None:
+def all_gather(caller: Caller, group: ProcessGroup, item: Any, form: Format = PICKLES) -> list[Any] | None:
     """Return every rank's *item*, in the order of group ranks."""
     _begin(caller, group)
-    packed = _pack(caller, group, item)
-    if calls.barrier(caller, group, True, "all_gather of objects") is ABSENT:
+    packed = _pack(caller, group, item, form)
+    if calls.barrier(caller, group, True, f"all_gather of objects{form.said}") is ABSENT:
         return None
     sizes = array("q", bytes(8 * group.size))  # bytes of each rank's pickle
     calls.all_gather(caller, group, sizes, array("q", [len(packed)]), now=True)
     everything = _room(caller, group, sum(sizes))
     calls.all_gather(caller, group, everything, packed, sizes.tolist()).wait()
-    return _unpack(group, everything, sizes)
+    return _unpack(group, everything, sizes, form)
 
 
-def gather(caller: Caller, group: ProcessGroup, item: Any, root: int) -> list[Any] | None:
+def gather(caller: Caller, group: ProcessGroup, item: Any, root: int, form: Format = PICKLES) -> list[Any] | None:
     """Return every rank's *item* on *root*, in the order of group ranks, and None elsewhere."""
     _begin(caller, group)
-    packed = _pack(caller, group, item)
-    if calls.barrier(caller, group, True, "gather of objects") is ABSENT:
+    packed = _pack(caller, group, item, form)
+    if calls.barrier(caller, group, True, f"gather of objects{form.said}") is ABSENT:
         return None
     sizes = array("q", bytes(8 * group.size))
     calls.all_gather(caller, group, sizes, array("q", [len(packed)]), now=True)
     everything = _room(caller, group, sum(sizes) if group.rank == root else 0)
     calls.gather(caller, group, everything, packed, root, sizes.tolist()).wait()
-    return _unpack(group, everything, sizes) if group.rank == root else None
+    return _unpack(group, everything, sizes, form) if group.rank == root else None
 
 
-def broadcast(caller: Caller, group: ProcessGroup, items: Sequence[Any], root: int) -> list[Any] | None:
+def broadcast(
+    caller: Caller, group: ProcessGroup, items: Sequence[Any], root: int, form: Format = PICKLES
+) -> list[Any] | None:
     """Return copies of *root*'s *items* on every other rank, which gives as many of its own, and *items* on *root*."""
     _begin(caller, group)
-    packed = [_pack(caller, group, item) for item in items] if group.rank == root else []
-    if calls.barrier(caller, group, True, f"broadcast of {_number(len(items))}") is ABSENT:
+    packed = [_pack(caller, group, item, form) for item in items] if group.rank == root else []
+    if calls.barrier(caller, group, True, f"broadcast of {_number(len(items), form)}") is ABSENT:
         return None
     sizes = array("q", map(len, packed) if group.rank == root else bytes(8 * len(items)))
     calls.broadcast(caller, group, sizes, root, now=True)
     everything = _joined(caller, group, packed) if group.rank == root else _room(caller, group, sum(sizes))
     calls.broadcast(caller, group, everything, root).wait()
-    return list(items) if group.rank == root else _unpack(group, everything, sizes)
+    return list(items) if group.rank == root else _unpack(group, everything, sizes, form)
 
 
-def scatter(caller: Caller, group: ProcessGroup, items: Sequence[Any] | None, root: int) -> Any:
+def scatter(caller: Caller, group: ProcessGroup, items: Sequence[Any] | None, root: int, form: Format = PICKLES) -> Any:
     """Return this rank's place in *root*'s *items*, one for each rank; elsewhere *items* is not looked at."""
     _begin(caller, group)
-    packed = [_pack(caller, group, item) for item in items or ()] if group.rank == root else []
-    if calls.barrier(caller, group, True, "scatter of objects") is ABSENT:
+    packed = [_pack(caller, group, item, form) for item in items or ()] if group.rank == root else []
+    if calls.barrier(caller, group, True, f"scatter of objects{form.said}") is ABSENT:
         return None
     sizes = array("q", map(len, packed))
     size = array("q", [0])
     calls.scatter(caller, group, size, sizes, root, now=True)
     mine = _room(caller, group, size[0])
     calls.scatter(caller, group, mine, _joined(caller, group, packed), root, sizes.tolist() or None).wait()
-    return pickles.unpacked(group, mine)
+    return pickles.unpacked(group, mine, form)
 
 
-def send(caller: Caller, group: ProcessGroup, items: Sequence[Any], peer: int, tag: int = 0) -> None:
+def send(
+    caller: Caller, group: ProcessGroup, items: Sequence[Any], peer: int, tag: int = 0, form: Format = PICKLES
+) -> None:
     """Send *items* to *peer*, which receives as many under the same *tag*; or tell it that they cannot be pickled."""
     packed, content = [], bytearray()
     if group.is_alive:
         try:
             check_allowed()
-            packed = [pickles.packed(group, item) for item in items]
+            packed = [pickles.packed(group, item, form) for item in items]
             content = bytearray().join([array("q", map(len, packed)), *packed])  # the sizes in bytes, then the pickles
         except Exception as error:  # a class raises what it likes when it cannot be pickled
             _tell_refusal(group, peer, tag)
             raise caller.explain(error if isinstance(error, ShimError) else unpicklable(error), group) from None
-    first = calls.send(caller, group, array("q", [len(packed), len(content)]), peer, tag)
+    first = calls.send(caller, group, array("q", [len(packed), len(content), form.number]), peer, tag)
     if first is not ABSENT:
         first.wait()
         calls.send(caller, group, content, peer, tag).wait()
@@ -126,13 +132,15 @@ def _tell_refusal(group: ProcessGroup, peer: int, tag: int) -> None:
     told = _refused.setdefault(group, set())
     if peer not in told:
         with suppress(ShimError):  # a peer that is none, or is gone, cannot be told
-            word = group.engine.send(array("q", [_REFUSED, 0]), peer, tag)
+            word = group.engine.send(array("q", [_REFUSED, 0, 0]), peer, tag)
             if word is not None:
                 word.start()
             told.add(peer)
 
 
-def receive(caller: Caller, group: ProcessGroup, count: int, peer: int | None, tag: int = 0) -> Received | None:
+def receive(
+    caller: Caller, group: ProcessGroup, count: int, peer: int | None, tag: int = 0, form: Format = PICKLES
+) -> Received | None:
     """Return the *count* objects that *peer*, or any rank when it is None, sent under *tag*.
 
     Raises MismatchError where the peer's cannot be pickled, or are another number of objects.
@@ -142,13 +150,13 @@ def receive(caller: Caller, group: ProcessGroup, count: int, peer: int | None, t
             check_allowed()
         except ShimError as error:
             raise caller.explain(error, group) from None
-    header = array("q", [0, 0])
+    header = array("q", [0, 0, 0])
     first = calls.receive(caller, group, header, peer, tag)
     if first is ABSENT:
         return None
     first.wait()
     source = first.source_rank()
-    sent, size = header
+    sent, size, number = header
     if sent == _REFUSED:
         raise caller.explain(
             MismatchError(f"{group.label(source)} has not sent its objects, which cannot be pickled"), group
@@ -160,16 +168,19 @@ def receive(caller: Caller, group: ProcessGroup, count: int, peer: int | None, t
             calls.receive(caller, group, bytearray(), source, tag).wait()
         raise caller.explain(_no_room(size), group) from None
     calls.receive(caller, group, content, source, tag).wait()
+    if number != form.number:
+        told = f"{group.label(source)} sent objects in another format than this rank receives"
+        raise caller.explain(MismatchError(f"{told}\nPass the same arguments on both ranks."), group)
     if sent != count:
         raise caller.explain(
-            MismatchError(f"{group.label(source)} sent {_number(sent)} where this rank receives {count}"), group
+            MismatchError(f"{group.label(source)} sent {_number(sent, form)} where this rank receives {count}"), group
         )
     sizes = array("q", content[: 8 * count])
-    return Received(_unpack(group, memoryview(content)[8 * count :], sizes), source)
+    return Received(_unpack(group, memoryview(content)[8 * count :], sizes, form), source)
 
 
-def _number(count: int) -> str:
-    return f"{count} object{'s' * (count != 1)}"
+def _number(count: int, form: Format) -> str:
+    return f"{count} object{'s' * (count != 1)}{form.said}"
 
 
 def _begin(caller: Caller, group: ProcessGroup) -> None:
@@ -181,11 +192,11 @@ def _begin(caller: Caller, group: ProcessGroup) -> None:
             calls.refuse(caller, group, error)
 
 
-def _pack(caller: Caller, group: ProcessGroup, item: Any) -> bytearray:
+def _pack(caller: Caller, group: ProcessGroup, item: Any, form: Format) -> bytearray:
     if not group.is_alive:
         return bytearray()  # the call that follows says why
     try:
-        return pickles.packed(group, item)
+        return pickles.packed(group, item, form)
     except Exception as error:  # a class raises what it likes when it cannot be pickled
         calls.refuse(caller, group, unpicklable(error))
 
@@ -219,7 +230,10 @@ def unpicklable(raised: Exception) -> TensorError | OutOfMemoryError:
     return error
 
 
-def _unpack(group: ProcessGroup, everything: bytearray | memoryview, sizes: Sequence[int]) -> list[Any]:
+def _unpack(group: ProcessGroup, everything: bytearray | memoryview, sizes: Sequence[int], form: Format) -> list[Any]:
     """Return the objects whose pickles of *sizes* bytes lie in *everything* one after the other."""
     view = memoryview(everything)
-    return [pickles.unpacked(group, view[end - size : end]) for size, end in zip(sizes, accumulate(sizes), strict=True)]
+    return [
+        pickles.unpacked(group, view[end - size : end], form)
+        for size, end in zip(sizes, accumulate(sizes), strict=True)
+    ]

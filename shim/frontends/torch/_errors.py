@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pickle import UnpicklingError
 from typing import Literal
 
 from shim import errors
@@ -44,6 +45,10 @@ class ArgumentAssertionError(ArgumentError, AssertionError):
 
 class SlotsMissingError(ArgumentError, IndexError):
     """A list has fewer slots than the group has ranks."""
+
+
+class UnsafeObjectError(TensorError, UnpicklingError):
+    """An object that came is not of the types that ``weights_only`` allows."""
 
 
 class DistError(ShimError, RuntimeError, public=_PUBLIC):

@@ -18,13 +18,14 @@ from shim.errors import ArgumentError, MismatchError, ShimError
 from shim.frontends.torch._calls.arguments import list_at_root, list_of, root_of
 from shim.frontends.torch._errors import ArgumentAssertionError, ArgumentTypeError, SlotsMissingError
 from shim.frontends.torch._groups.group_arguments import group_of
+from shim.frontends.torch._restricted_objects import format_of
 
 
-def gather_into_slots(caller: Caller, members: ProcessGroup, slots: Any, item: Any) -> None:
+def gather_into_slots(caller: Caller, members: ProcessGroup, slots: Any, item: Any, weights_only: Any = False) -> None:
     """Put every rank's *item* into the list *slots*, whose further slots are left as they are."""
     places = list_of(caller, members, "output", slots)
     _check_slots_for_all(caller, members, places)
-    fill(places, objects.all_gather(caller, members, item))
+    fill(places, objects.all_gather(caller, members, item, format_of(caller, members, weights_only)))
 
 
 def fill(slots: list[Any] | None, received: Sequence[Any] | None) -> None:
@@ -97,21 +98,21 @@ def _no_list(role: str, items: Any) -> ArgumentTypeError:
     return ArgumentTypeError(f"{{{role}}} must be a list, got a {type(items).__qualname__}")
 
 
-def pickled(caller: Caller, members: ProcessGroup, item: Any) -> bytearray:
-    """Return the pickle of *item*."""
+def pickled(caller: Caller, members: ProcessGroup, item: Any, weights_only: Any) -> bytearray:
+    """Return the pickle of *item*, or what torch.save makes of it if *weights_only*."""
     try:
-        return pickles.packed(members, item)
+        return pickles.packed(members, item, format_of(caller, members, weights_only))
     except Exception as error:  # a class raises what it likes when it cannot be pickled
         raise caller.explain(unpicklable(error), members) from None
 
 
-def unpickled(caller: Caller, members: ProcessGroup, packed: bytes) -> Any:
+def unpickled(caller: Caller, members: ProcessGroup, packed: bytes, weights_only: Any) -> Any:
     """Return what *packed* is the pickle of, where that is allowed."""
     try:
         check_allowed()
     except ShimError as error:
         raise caller.explain(error, members) from None
-    return pickles.unpacked(members, packed)
+    return pickles.unpacked(members, packed, format_of(caller, members, weights_only))
 
 
 _Payload = TypeVar("_Payload")

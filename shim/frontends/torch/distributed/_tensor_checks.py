@@ -44,25 +44,26 @@ def _is_fp8(tensor: Any) -> bool:
     return dtype_name(tensor).startswith("float8_e")
 
 
-def _object_to_tensor(obj: Any, device: Any, group: Any) -> tuple[Any, Any]:
+def _object_to_tensor(obj: Any, device: Any, group: Any, weights_only: bool = False) -> tuple[Any, Any]:
     """Return *obj*, pickled, as a tensor of bytes on *device*, the CPU, and a tensor of their number, for *group*.
 
+    With *weights_only* the bytes are what torch.save makes of it.
     Raises: TypeError for what cannot be pickled; UnsupportedError for another device.
     """
     import torch  # the tensors it returns are torch's
 
     members = group_of(_PACK, group)
     refuse_device(_PACK, "device", device)
-    packed = pickled(_PACK, members, obj)
+    packed = pickled(_PACK, members, obj, weights_only)
     return torch.frombuffer(packed, dtype=torch.uint8), torch.tensor([len(packed)])
 
 
-def _tensor_to_object(tensor: Any, tensor_size: Any, group: Any) -> Any:
+def _tensor_to_object(tensor: Any, tensor_size: Any, group: Any, weights_only: bool = False) -> Any:
     """Return the object whose pickle is the first *tensor_size* bytes of *tensor*, which *group* has brought.
 
-    Unpickling runs code that the pickle names: what a rank of *group* sends, this process runs.
-
+    Unpickling runs code that the pickle names: what a rank of *group* sends, this process runs, unless *weights_only*.
+    Raises: UnpicklingError with *weights_only* for what is neither plain data nor torch's tensors.
     Raises: UnsupportedError where ``SHIM_ALLOW_PICKLE=0`` forbids it.
     """
     members = group_of(_UNPACK, group)
-    return unpickled(_UNPACK, members, tensor.numpy().tobytes()[: int(tensor_size)])
+    return unpickled(_UNPACK, members, tensor.numpy().tobytes()[: int(tensor_size)], weights_only)
