@@ -24,6 +24,7 @@ class Members(Protocol):
     name: str
     ranks: tuple[int, ...]
     rank: int
+    timeout: float
 
     def label(self, group_rank: int, of_size: bool = False) -> str: ...
 

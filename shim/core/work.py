@@ -112,6 +112,10 @@ class Work:
         """Return the group rank a completed receive came from."""
         return self._operation.source_rank()
 
+    def group_timeout(self) -> float:
+        """Return the timeout of its group in seconds, 0.0 where nothing is left to do."""
+        return self._group.timeout
+
 
 class _Ended(Work):
     """The work of a call that has been carried out: nothing is left to do."""
@@ -133,6 +137,9 @@ class _Ended(Work):
 
     def source_rank(self) -> int:
         return -1
+
+    def group_timeout(self) -> float:
+        return 0.0
 
 
 class _Absent(_Ended):
@@ -185,6 +192,9 @@ class Batch(Work):
 
     def source_rank(self) -> int:
         return -1
+
+    def group_timeout(self) -> float:
+        return max((work.group_timeout() for work in self._works), default=0.0)
 
 
 def mover_of(operation: EngineWork) -> EngineWork:

@@ -53,6 +53,7 @@ class ProcessGroup:
         self.seal_key = b"" if engine is None else engine.seal_key
         self.engine: Engine = absence(self._why_there_is_no_engine) if engine is None else engine
         self._of_devices: dict[str, Any] = {}  # the engines for tensors that are elsewhere, by the kind of device
+        self._layer: Callable[[Any, bool], Any] | None = None
 
     def label(self, group_rank: int, of_size: bool = False) -> str:
         """Name *group_rank* in a message: with its rank in the world, where that is another."""
@@ -72,7 +73,23 @@ class ProcessGroup:
         with _opening:
             if kind not in self._of_devices:
                 self._of_devices[kind] = open_for_device(error, self.engine, self.rank, self.ranks, self.backend)
-            return self._of_devices[kind]
+            engine = self._of_devices[kind]
+        return engine if self._layer is None else self._layer(engine, True)
+
+    def put_layer(self, make: Callable[[Any, bool], Any]) -> None:
+        """Have every call go through the ``Layer`` that *make* makes of the engine that takes it, told whether that is one of devices.
+
+        There is one such layer at most, until ``take_layer``. The group must be alive, and have none.
+        """
+        self._layer = make
+        self.engine = make(self.engine, False)
+
+    def take_layer(self) -> None:
+        """Have the calls go to the engines themselves again, which costs what it did before."""
+        self._layer = None
+        if self.is_alive:
+            layer: Any = self.engine
+            self.engine = layer.under
 
     def engines_of_devices(self) -> dict[str, str]:
         """Return what ``shim.explain()`` tells of the engines that ``engine_for`` has made, by the kind of device."""

@@ -32,6 +32,18 @@ _DEBUGGING = Absent(
     "is a part of how torch finds and logs the faults of its own groups",
     "`shim doctor` shows where each rank of a running job is, and which rank it waits for.",
 )
+_WINDOWS = Absent(
+    "is about memory of one rank into which others write; the engine has no such windows",
+    "Send with isend and receive with irecv on the other rank.",
+)
+_RECONFIGURING = Absent(
+    "replaces the ranks of a group, which keep theirs here",
+    "Make a group of the ranks that remain with shrink_group, or have `shim run --max-restarts` start lost ranks again.",
+)
+_HOOKS = Absent(
+    "is a hook of C++ on torch's own groups",
+    "Register a function with the group's register_pre_hook, register_post_hook or register_abort_hook.",
+)
 _IN_PACKAGE = Absent(
     "holds names that the frontend has in {module}, such as rendezvous and default_pg_timeout",
     "Import them from {module}.",
@@ -127,11 +139,16 @@ _DISTRIBUTED = by_name(
             "_update_default_pg",
         ),
         _IN_PACKAGE: ("constants", "rendezvous"),
+        _WINDOWS: ("_new_window", "_supports_window"),
+        _RECONFIGURING: ("_get_reconfigure_handle", "_reconfigure", "_supports_reconfigure"),
     }
 )
 
 _C10D = by_name(
     {
+        _HOOKS: ("FlightRecorderHook", "HealthCheckHook", "NanCheckHook", "_maybe_attach_flight_recorder"),
+        _WINDOWS: ("Window",),
+        _RECONFIGURING: ("ReconfigureOptions",),
         _BACKEND: (
             "_GLOO_AVAILABLE",
             "_MPI_AVAILABLE",

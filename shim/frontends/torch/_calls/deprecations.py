@@ -18,11 +18,13 @@ _filters: list[Any] = []
 _filters_then: list[Any] = []
 
 
-def renamed(caller: Caller, new: str) -> Caller:
-    """Return *caller*, warning the frontend's user that torch calls the function *new* now."""
+def renamed(caller: Caller, new: str, since: str = "2.13") -> Caller:
+    """Return *caller*, warning the frontend's user that torch calls the function *new* now, *since* a version."""
     place = sys._getframe(2)
     if not _is_told(place):
-        _warn(f"torch 2.13 renamed {caller.function} to torch.distributed.{new}; call it by the new name", new, place)
+        _warn(
+            f"torch {since} renamed {caller.function} to torch.distributed.{new}; call it by the new name", new, place
+        )
     return caller
 
 

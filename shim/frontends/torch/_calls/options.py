@@ -41,6 +41,8 @@ def seconds_of(caller: Caller, timeout: timedelta | None) -> float:
 
 def set_timeout(caller: Caller, group: groups.ProcessGroup, timeout: timedelta) -> None:
     """Set the timeout of this rank in *group* from now on."""
+    if timeout is None:
+        raise caller.explain(ArgumentTypeError("timeout must be a datetime.timedelta, got None"), group)
     seconds = seconds_of(caller, duration_of(timeout))
     try:
         groups.set_timeout(group, seconds)

@@ -52,6 +52,11 @@ class Work:
         self._started.wait(seconds if seconds > 0 else self._seconds)
         return True
 
+    @property
+    def timeout(self) -> timedelta:
+        """How long ``wait`` waits: what the call was given, else the group's own timeout; zero once the call has ended on return."""
+        return timedelta(seconds=self._seconds if self._seconds > 0 else self._started.group_timeout())
+
     def synchronize(self) -> None:
         """Wait until it has ended: host tensors have no stream to order it in."""
         self.wait()

@@ -48,14 +48,17 @@ class Backend(str):
         return name.lower()  # type: ignore[return-value]  # torch returns a plain str as well
 
     @classmethod
-    def register_backend(cls, name: str, func: Any, extended_api: bool = False, devices: Any = None) -> None:
-        """Refuse the backend *name*, made by *func* with or without *extended_api* for *devices*.
+    def register_backend(
+        cls, name: str, func: Any, extended_api: bool = False, devices: Any = None, *, _backend_type: Any = None
+    ) -> None:
+        """Refuse the backend *name* of *_backend_type*, made by *func* with or without *extended_api* for *devices*.
 
         Raises: UnsupportedError, always: groups are served by this project's engines.
         """
         raise UnsupportedError(
             f"torch.distributed.Backend.register_backend: the frontend runs on its own engine and takes "
-            f"no other backends, got {name!r} made by {func!r} (extended_api={extended_api}, devices={devices})"
+            f"no other backends, got {name!r} made by {func!r} (extended_api={extended_api}, devices={devices}, "
+            f"_backend_type={_backend_type})"
         )
 
 

@@ -103,6 +103,8 @@ class ProcessGroupGloo(ProcessGroup):
         """No times are estimated."""
         return False
 
+    _supports_time_estimate = supports_time_estimate  # torch 2.14 and later
+
     @property
     def mem_allocator(self) -> Any:
         """Refuse: tensors need no memory of the engine's own. Raises: UnsupportedError, always."""

@@ -20,6 +20,7 @@ from shim.frontends.torch._groups import registry
 from shim.frontends.torch._groups.backends import backend_of
 from shim.frontends.torch._groups.group_arguments import is_outsider, member_of, view_of
 from shim.frontends.torch._groups.process_group import GroupMember, ProcessGroup, open_view
+from shim.frontends.torch._methods.refused_features import INSTEAD_OF_RECONFIGURING
 
 
 def check_init(
@@ -49,6 +50,13 @@ def check_init(
     refuse_option(caller, "pg_options", pg_options)
     refuse_option(caller, "_ranks", ranks)
     return bound_device(caller, device_id)
+
+
+def refuse_reconfiguring(caller: Caller, enable_reconfigure: Any) -> None:
+    """Raise where the ranks of the world are to be replaced later."""
+    if enable_reconfigure:
+        text = f"enable_reconfigure must be False: the torch frontend's groups keep their ranks, got {enable_reconfigure!r}"
+        raise caller.explain(UnsupportedError(f"{text}\n{INSTEAD_OF_RECONFIGURING}"))
 
 
 def check_world_timeout(caller: Caller, timeout: timedelta | None, seconds: float) -> None:

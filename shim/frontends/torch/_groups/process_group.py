@@ -18,10 +18,10 @@ from shim.frontends.torch._compiled_graphs import keep_out_of_graphs
 from shim.frontends.torch._errors import torch_function
 from shim.frontends.torch._groups import registry
 from shim.frontends.torch._groups.rank_lists import rank_lists, require_apart
+from shim.frontends.torch._methods.group_hooks import GroupHooks
 from shim.frontends.torch._methods.other_collectives import OtherCollectives
 from shim.frontends.torch._methods.overloaded_collectives import OverloadedCollectives
-
-_HALF_AN_HOUR = timedelta(seconds=1800)
+from shim.frontends.torch._methods.refused_features import RefusedFeatures
 
 
 class BackendType(Enum):
@@ -39,7 +39,7 @@ class BackendType(Enum):
         return int(self.value)
 
 
-class ProcessGroup(OverloadedCollectives, OtherCollectives):
+class ProcessGroup(OverloadedCollectives, OtherCollectives, GroupHooks, RefusedFeatures):
     """A group of ranks; the view of ``core``, which other frontends may show in their own way.
 
     Groups are made by ``new_group`` and its like. ``tag`` is what ``_new_group_with_tag`` names it for finding.
@@ -122,16 +122,18 @@ class ProcessGroup(OverloadedCollectives, OtherCollectives):
         """Return the name of its backend."""
         return self.backend
 
-    def _get_backend(self, device: Any) -> Any:
+    def get_backend(self, device: Any) -> Any:
         """Return what serves the tensors of *device*: the group itself for the CPU and torch's accelerator.
 
         Raises: RuntimeError for other devices.
         """
         if str(getattr(device, "type", device)).partition(":")[0] in kinds_of_devices():
             return self
-        raise torch_function("ProcessGroup._get_backend").explain(
+        raise torch_function("ProcessGroup.get_backend").explain(
             UnsupportedError(f"the torch frontend's engine has no backend for device {device!r}")
         )
+
+    _get_backend = get_backend
 
     def _set_default_backend(self, backend_type: Any) -> None:
         """Return: ``_register_backend`` tells which backend it has, of whatever *backend_type*."""
@@ -205,40 +207,6 @@ class ProcessGroup(OverloadedCollectives, OtherCollectives):
         if self.core.rank not in part:
             return None
         return split_off(caller, self, name, part, seconds, self.backend, group_name, group_desc)
-
-    def merge_remote_group(
-        self,
-        store: Any,
-        size: int,
-        timeout: timedelta = _HALF_AN_HOUR,
-        group_name: str | None = None,
-        group_desc: str | None = None,
-    ) -> ProcessGroup:
-        """Refuse to merge with groups that meet at *store* into one of *size*, *timeout*, *group_name* and *group_desc*.
-
-        Raises: UnsupportedError, always.
-        """
-        raise torch_function("ProcessGroup.merge_remote_group").explain(
-            UnsupportedError(
-                "the torch frontend's engine makes groups of one world's ranks only, got "
-                f"{store!r}, size {size}, timeout {timeout}, group_name {group_name!r} and group_desc {group_desc!r}"
-            )
-        )
-
-    def boxed(self) -> Any:
-        """Refuse to be put into a script object. Raises: UnsupportedError, always."""
-        raise torch_function("ProcessGroup.boxed").explain(
-            UnsupportedError(
-                "torch's script objects hold groups of torch's own classes, and this is the torch frontend's"
-            )
-        )
-
-    @classmethod
-    def unbox(cls, boxed: Any, /) -> ProcessGroup:
-        """Refuse to take a group out of *boxed*. Raises: UnsupportedError, always."""
-        raise torch_function("ProcessGroup.unbox").explain(
-            UnsupportedError(f"the torch frontend's groups cannot be in a script object, got {boxed!r}")
-        )
 
     def _id(self) -> int:
         """Return a number that no other living group of this process has."""

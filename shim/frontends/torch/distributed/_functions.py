@@ -63,6 +63,7 @@ from shim.frontends.torch.distributed._lifecycle import (
     default_pg_timeout,
     destroy_process_group,
     get_backend,
+    get_backend_impl,
     get_global_rank,
     get_group_rank,
     get_process_group_ranks,
@@ -71,6 +72,7 @@ from shim.frontends.torch.distributed._lifecycle import (
     init_process_group,
     is_initialized,
     new_group,
+    set_timeout,
 )
 from shim.frontends.torch.distributed._object_collectives import (
     all_gather_object,
@@ -158,6 +160,7 @@ __all__ = [
     "gather_single",
     "get_backend",
     "get_backend_config",
+    "get_backend_impl",
     "get_debug_level",
     "get_default_backend_for_device",
     "get_global_rank",
@@ -199,6 +202,7 @@ __all__ = [
     "send_object_list",
     "set_debug_level",
     "set_debug_level_from_env",
+    "set_timeout",
     "shrink_group",
     "split_group",
     "supports_complex",

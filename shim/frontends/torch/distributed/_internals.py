@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Any
 
 from shim.errors import UnsupportedError
+from shim.frontends.torch._calls.deprecations import renamed
 from shim.frontends.torch._calls.devices import kinds_of_devices
 from shim.frontends.torch._calls.options import set_timeout
 from shim.frontends.torch._errors import torch_function
@@ -160,8 +161,8 @@ def _canonicalize_group_rank(
 
 
 def _set_pg_timeout(timeout: timedelta, group: Any = None) -> None:
-    """Have this rank wait in *group* (None: the world) for *timeout* from now on."""
-    caller = torch_function("_set_pg_timeout")
+    """Have this rank wait in *group* (None: the world) for *timeout* from now on; torch calls it ``set_timeout`` now."""
+    caller = renamed(torch_function("_set_pg_timeout"), "set_timeout", "2.14")
     set_timeout(caller, view_of(caller, group).core, timeout)
 
 
@@ -262,6 +263,11 @@ class _World:
     @property
     def pg_coalesce_state(self) -> Mapping[ProcessGroup, list[Any]]:
         """Nothing: the calls of a block are kept elsewhere."""
+        return MappingProxyType({})
+
+    @property
+    def pg_flight_recorder_hooks(self) -> Mapping[ProcessGroup, Any]:
+        """Nothing, as with torch's gloo: ``SHIM_TRACE`` records the calls of all groups."""
         return MappingProxyType({})
 
     @property

@@ -8,6 +8,7 @@ from typing import Any
 
 from shim.core import groups
 from shim.frontends.torch._calls.options import seconds_of
+from shim.frontends.torch._calls.options import set_timeout as set_group_timeout
 from shim.frontends.torch._errors import torch_function
 from shim.frontends.torch._groups import membership, registry
 from shim.frontends.torch._groups.backends import Backend, backend_of, default_backend_for
@@ -21,6 +22,8 @@ _INIT = torch_function("init_process_group")
 _NEW_GROUP = torch_function("new_group")
 _DESTROY = torch_function("destroy_process_group")
 _GET_BACKEND = torch_function("get_backend")
+_GET_BACKEND_IMPL = torch_function("get_backend_impl")
+_SET_TIMEOUT = torch_function("set_timeout")
 _GET_RANK = torch_function("get_rank")
 _GET_WORLD_SIZE = torch_function("get_world_size")
 _GET_RANKS = torch_function("get_process_group_ranks")
@@ -56,14 +59,16 @@ def init_process_group(
     pg_options: Any = None,
     device_id: Any = None,
     _ranks: list[int] | None = None,
+    enable_reconfigure: bool = False,
 ) -> None:
     """Make this process *rank* of *world_size*, found through *init_method*, *store* or the launcher's environment.
 
     *timeout*, a timedelta, bounds meeting and every operation; *group_name* is the world's; barriers wait for the accelerator's *device_id*.
-    *pg_options* and *_ranks* raise UnsupportedError, a second call or a missing device ValueError, what excludes each other AssertionError.
+    *pg_options*, *_ranks* and *enable_reconfigure* raise UnsupportedError, a second call or a missing device ValueError, what excludes each other AssertionError.
     Deviates: in host memory every *backend* names the one engine; a lone process needs no environment.
-    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.init_process_group
+    See: https://docs.pytorch.org/docs/2.15/distributed.html#torch.distributed.init_process_group
     """
+    membership.refuse_reconfiguring(_INIT, enable_reconfigure)
     device = membership.check_init(_INIT, init_method, store, world_size, rank, pg_options, device_id, _ranks)
     name = backend_of(_INIT, default_backend_for(_INIT, device) if backend is None and device is not None else backend)
     seconds = seconds_of(_INIT, timeout)
@@ -138,6 +143,25 @@ def get_backend(group: Any = None) -> str:
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.get_backend
     """
     return Backend(view_of(_GET_BACKEND, group).backend)
+
+
+def get_backend_impl(group: Any = None, device: Any = None) -> ProcessGroup:
+    """Return what serves *group*, a group or its name (None: the world), for tensors on *device*, a torch.device: the group itself.
+
+    Raises: ValueError outside the group; RuntimeError for the name of no group, and for a *device* that nobody serves.
+    See: https://docs.pytorch.org/docs/2.15/distributed.html#torch.distributed.get_backend_impl
+    """
+    view = registry.called(_GET_BACKEND_IMPL, group) if isinstance(group, str) else view_of(_GET_BACKEND_IMPL, group)
+    return view if device is None else view.get_backend(device)
+
+
+def set_timeout(timeout: timedelta, group: Any = None) -> None:
+    """Have this rank wait in *group* (None: the world) for *timeout*, a timedelta, from now on, which the others need not do.
+
+    Raises: ValueError outside the group; TypeError for what is no timedelta.
+    See: https://docs.pytorch.org/docs/2.15/distributed.html#torch.distributed.set_timeout
+    """
+    set_group_timeout(_SET_TIMEOUT, view_of(_SET_TIMEOUT, group).core, timeout)
 
 
 def get_process_group_ranks(group: Any) -> list[int]:

@@ -142,7 +142,7 @@ def test_without_torch_plain_data_travels(rank: int, world_size: int, monkeypatc
         slots: list[Any] = [None, None]
         dist.all_gather_object(slots, {**PLAIN, "rank": rank}, weights_only=True)
         assert slots == [{**PLAIN, "rank": 0}, {**PLAIN, "rank": 1}]
-        with pytest.raises(TypeError if rank == 0 else MismatchError, match="Snare|weights_only allows plain data"):
+        with pytest.raises(TypeError if rank == 0 else MismatchError, match=r"Snare|weights_only allows plain data"):
             dist.all_gather_object(slots, Snare(0) if rank == 0 else 1, weights_only=True)
         assert ran == []
         assert_usable(rank, world_size)
@@ -185,7 +185,7 @@ def test_a_file_of_torchs_older_format_is_not_given_to_torch() -> None:
 def test_an_allowed_class_cannot_be_changed() -> None:
     """BUILD with a slot state sets attributes of whatever is on the stack, here of OrderedDict itself."""
     assignment = b"\x80\x04\x8c\x0bcollections\x8c\x0bOrderedDict\x93N}\x8c\x05items\x8c\x01x\x73\x86b."
-    with pytest.raises(TypeError, match="immutable|can't set"):
+    with pytest.raises(TypeError, match=r"immutable|can't set"):
         WEIGHTS.loads(assignment)
     assert callable(collections.OrderedDict.items)
 
