@@ -28,7 +28,7 @@ FRONTENDS = {
     "shim.frontends.mindspore": "mindspore-2.10.0",
     "shim.frontends.paddle_2": "paddle-2.6.2",
     "shim.frontends.paddle_3": "paddle-3.3.1",
-    "shim.frontends.torch": "torch-2.13.0",
+    "shim.frontends.torch": "torch-2.15.0",
 }
 
 # Modules that also offer what is recorded of others.

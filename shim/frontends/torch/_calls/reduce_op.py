@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 import warnings
 from collections.abc import Callable
 from enum import Enum
@@ -11,8 +12,8 @@ from typing import Any, Protocol
 from shim.core import calls, reduce_ops
 from shim.core.callers import Caller
 from shim.core.groups import ProcessGroup
-from shim.errors import ArgumentError
-from shim.frontends.torch._errors import ArgumentTypeError
+from shim.errors import ArgumentError, UnsupportedError
+from shim.frontends.torch._errors import ArgumentTypeError, TorchStateError
 
 # Looking up a member of an enumeration takes longer than anything else here.
 _PRODUCT, _PREMUL_SUM = reduce_ops.ReduceOp.PRODUCT, reduce_ops.ReduceOp.PREMUL_SUM
@@ -46,6 +47,12 @@ class ReduceOp:
         def __int__(self) -> int:
             return int(self.value)
 
+        def __call__(self, factor: Any) -> ReduceOp:
+            """Return PREMUL_SUM with *factor*, a number or a tensor of one. Raises: RuntimeError for other ops."""
+            if self.factor is not None:
+                raise TorchStateError(f"torch.distributed.ReduceOp: only PREMUL_SUM takes a factor, got {self}")
+            return _make_nccl_premul_sum(factor)
+
     SUM = RedOpType.SUM
     AVG = RedOpType.AVG
     PRODUCT = RedOpType.PRODUCT
@@ -65,6 +72,22 @@ class ReduceOp:
         self.engine_op = op.engine_op
         self.factor = op.factor
 
+    def boxed(self) -> Any:
+        """Return torch's script object of this op, which torch's graphs hold.
+
+        Raises: UnsupportedError where torch 2.14 or later is not imported: the object is torch's own.
+        """
+        theirs = _torchs_own("boxed")
+        kind = getattr(theirs, self.op.name)
+        return (kind(self.factor) if self.op is ReduceOp.PREMUL_SUM else theirs(kind)).boxed()
+
+    @staticmethod
+    def unbox(obj: Any) -> ReduceOp:
+        """Return the op that *obj*, made by ``boxed``, holds. Raises: UnsupportedError as that does; RuntimeError for anything else."""
+        theirs = _torchs_own("unbox").unbox(obj)
+        name = _name_of(theirs)
+        return _make_nccl_premul_sum(theirs.factor) if name == "PREMUL_SUM" else ReduceOp(ReduceOp.RedOpType[name])
+
     def __eq__(self, other: object) -> bool:
         return self.op == (other.op if isinstance(other, ReduceOp) else other)
 
@@ -76,6 +99,17 @@ class ReduceOp:
 
 
 SUM = ReduceOp.SUM
+
+
+def _torchs_own(method: str) -> Any:
+    """Return torch's ReduceOp, which must have *method*."""
+    theirs = getattr(sys.modules.get("torch.distributed"), "ReduceOp", None)
+    if not hasattr(theirs, method):
+        raise UnsupportedError(
+            f"torch.distributed.ReduceOp.{method}: the torch frontend needs torch 2.14 or later for its script objects\n"
+            "Import torch.distributed first."
+        )
+    return theirs
 
 
 class _Named(Protocol):

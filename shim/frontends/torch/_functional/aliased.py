@@ -20,7 +20,7 @@ from shim.frontends.torch._functional.arguments import (
     check_list,
     cut_dimension,
     dimension_of,
-    op_named,
+    op_of,
     splits_of,
 )
 from shim.frontends.torch._functional.differentiable import begin_call, is_torch
@@ -50,8 +50,10 @@ def all_to_all(
 
 def all_reduce_coalesced(caller: Caller, tensors: Any, op: Any, group: Any, tag: str) -> list[Any]:
     call = _begin_list(caller, tensors, group, tag)
-    kind = op_named(call, op)
-    return _carried_out(call, [differentiable.all_reduce(call, tensor, kind) for tensor in tensors])
+    ops = [op_of(call, op, tensor) for tensor in tensors]
+    return _carried_out(
+        call, [differentiable.all_reduce(call, tensor, *one) for tensor, one in zip(tensors, ops, strict=True)]
+    )
 
 
 def all_gather_coalesced(caller: Caller, tensors: Any, group: Any, tag: str) -> list[Any]:
@@ -65,8 +67,8 @@ def reduce_scatter_coalesced(caller: Caller, tensors: Any, op: Any, dimensions: 
         call.refuse(
             ListLengthError(f"scatter_dim must have a dimension for each of {len(tensors)} inputs, got {dimensions!r}")
         )
-    op_named(call, op)
     for tensor, dimension in zip(tensors, dimensions, strict=True):
+        op_of(call, op, tensor)
         cut_dimension(call, "scatter_dim", tensor, dimension)
     return _carried_out(
         call,
@@ -85,13 +87,13 @@ def gathered(call: Call, tensor: Any, gather_dim: int) -> Any:
 
 
 def reduce_scattered(call: Call, tensor: Any, op: Any, scatter_dim: int) -> Any:
-    """Return this rank's part, along *scatter_dim*, of all ranks' *tensor* combined by the op called *op*."""
-    kind = op_named(call, op)
+    """Return this rank's part, along *scatter_dim*, of all ranks' *tensor* combined by *op*."""
+    kind, factor = op_of(call, op, tensor)
     dimension = cut_dimension(call, "scatter_dim", tensor, scatter_dim)
     if dimension == 0:
-        return differentiable.reduce_scatter(call, tensor, kind)
+        return differentiable.reduce_scatter(call, tensor, kind, factor)
     _check_torch(call, "scatter_dim", tensor)
-    return differentiable.reduce_scatter_parts(call, _equal_parts(call, tensor, dimension), kind)
+    return differentiable.reduce_scatter_parts(call, _equal_parts(call, tensor, dimension), kind, factor)
 
 
 def _equal_parts(call: Call, tensor: Any, dimension: int) -> Sequence[Any]:

@@ -9,6 +9,7 @@ from typing import Any
 from shim.core.engines.base import Splits
 from shim.core.reduce_ops import ReduceOp
 from shim.errors import ArgumentError, RankError, ShimError
+from shim.frontends.torch._calls.reduce_op import is_op, reduction_of
 from shim.frontends.torch._compiled_graphs import in_graphs
 from shim.frontends.torch._errors import ArgumentAssertionError, ArgumentTypeError
 from shim.frontends.torch._functional.eager_calls import Call
@@ -26,13 +27,15 @@ _OPS = {
 }
 
 
-def op_named(call: Call, name: Any) -> ReduceOp:
-    """Return the reduce op that torch calls *name*, in letters of any case."""
-    if not isinstance(name, str):
-        call.refuse(ArgumentTypeError(f"{{op}} must be a string, one of {', '.join(_OPS)}, got {name!r}"))
-    if name.lower() not in _OPS:
-        call.refuse(ReduceOpError(f"{{op}} must be one of {', '.join(_OPS)}, got {name!r}"))
-    return _OPS[name.lower()]
+def op_of(call: Call, op: Any, tensor: Any) -> tuple[ReduceOp, float]:
+    """Return the reduce op *op* for *tensor*, a ReduceOp or torch's name for one in letters of any case, and what it multiplies by."""
+    if is_op(op):
+        return reduction_of(call.caller, call.group, op, tensor)
+    if not isinstance(op, str):
+        call.refuse(ArgumentTypeError(f"{{op}} must be a ReduceOp or one of {', '.join(_OPS)}, got {op!r}"))
+    if op.lower() not in _OPS:
+        call.refuse(ReduceOpError(f"{{op}} must be one of {', '.join(_OPS)}, got {op!r}"))
+    return _OPS[op.lower()], 1.0
 
 
 def resized(call: Call, role: str, tensor: Any, dimension: Any, is_gathered: bool) -> tuple[int, ...]:

@@ -83,10 +83,10 @@ def scatter(call: Call, parts: Sequence[Any], shape: Shape, root: int) -> Any:
     return eager_calls.scatter(call, parts, parts[0], shape, root)
 
 
-def reduce_scatter(call: Call, tensor: Any, op: ReduceOp) -> Any:
+def reduce_scatter(call: Call, tensor: Any, op: ReduceOp, factor: float = 1.0) -> Any:
     if is_torch(tensor):
-        return _autograd().ReduceScatter.apply(call, tensor, op, 1.0, None)
-    return eager_calls.reduce_scatter(call, tensor, op, 1.0)
+        return _autograd().ReduceScatter.apply(call, tensor, op, factor, None)
+    return eager_calls.reduce_scatter(call, tensor, op, factor)
 
 
 def reduce_scatter_parts(

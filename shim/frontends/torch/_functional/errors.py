@@ -23,6 +23,10 @@ class DimensionError(ArgumentError, IndexError):
     """A tensor has no such dimension."""
 
 
+class NothingToWaitForError(ArgumentError, RuntimeError):
+    """An empty list of tensors."""
+
+
 def functional_caller(name: str, **parameters: str) -> Caller:
     """Return the Caller of ``torch.distributed.name``. Outside the group there is no result, so that is an error."""
     return torch_function(name, "raise", **parameters)

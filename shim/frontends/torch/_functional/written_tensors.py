@@ -18,6 +18,7 @@ from shim.frontends.torch._functional.arguments import (
     check_same_shape,
     check_synchronous,
     group_rank_of,
+    op_of,
 )
 from shim.frontends.torch._functional.differentiable import begin_call, is_torch
 from shim.frontends.torch._functional.eager_calls import Call
@@ -39,6 +40,18 @@ def all_gather_list(call: Call, outputs: list[Any], tensor: Any) -> list[Any]:
     for output, part in zip(outputs, parts, strict=True):
         copied(output, part)
     return outputs
+
+
+def reduce_scatter_list(call: Call, output: Any, parts: Any, op: Any) -> Any:
+    """Write all ranks' place of this one in *parts*, combined by *op*, into *output* and return that."""
+    check_list(call, "input", parts)
+    if len(parts) != call.group.size:
+        call.refuse(
+            ArgumentError(f"{{input}} must have a tensor for each of {call.group.size} ranks, got {len(parts)}")
+        )
+    for part in parts:
+        check_same_shape(call, output, part.shape, ArgumentAssertionError)
+    return copied(output, differentiable.reduce_scatter_parts(call, parts, *op_of(call, op, parts[0])))
 
 
 def batch(caller: Caller, kinds: Any, peers: Any, tags: Any, tensors: Any, group: Any) -> list[Any]:

@@ -13,23 +13,26 @@ See: https://docs.pytorch.org/docs/2.13/distributed.html
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 from shim.core.callers import Caller
 from shim.core.engines.base import Tensor
 from shim.frontends import _releases
 from shim.frontends.torch._calls.deprecations import deprecated
+from shim.frontends.torch._calls.reduce_op import AnyReduceOp
 from shim.frontends.torch._functional import aliased, differentiable, waiting
-from shim.frontends.torch._functional.arguments import check_member_rank, op_named, permuted_splits
+from shim.frontends.torch._functional.arguments import check_member_rank, op_of, permuted_splits
 from shim.frontends.torch._functional.differentiable import begin_call
 from shim.frontends.torch._functional.errors import functional_caller
 from shim.frontends.torch._functional.groups import core_group
-from shim.frontends.torch.distributed._inplace_collectives import *  # noqa: F403  # what it lists
+from shim.frontends.torch.distributed._functional_waiting import *  # noqa: F403  # what it lists
+from shim.frontends.torch.distributed._functional_waiting import __all__ as _waiting_names
+from shim.frontends.torch.distributed._inplace_collectives import *  # noqa: F403
 from shim.frontends.torch.distributed._inplace_collectives import __all__ as _names
 
 __all__ = [
     *_names,
+    *_waiting_names,
     "AsyncCollectiveTensor",
     "all_gather_into_tensor_coalesced",
     "all_gather_single",
@@ -41,7 +44,6 @@ __all__ = [
     "all_reduce_coalesced",
     "all_to_all_single",
     "all_to_all_single_autograd",
-    "allow_inflight_collective_as_graph_input_ctx",
     "broadcast",
     "permute_tensor",
     "reduce_scatter_single",
@@ -50,7 +52,6 @@ __all__ = [
     "reduce_scatter_tensor",
     "reduce_scatter_tensor_autograd",
     "reduce_scatter_tensor_coalesced",
-    "wait_tensor",
 ]
 
 
@@ -84,6 +85,7 @@ _ALL_TO_ALL_SINGLE_AUTOGRAD = _on_self(
 )
 _PERMUTE_TENSOR = _on_self("permute_tensor")
 
+_Op = AnyReduceOp | str
 _Group = Any  # ProcessGroup, str, DeviceMesh, (DeviceMesh, int), or a list of ranks
 
 AsyncCollectiveTensor: type[Any]  # found by __getattr__: its base class is torch's Tensor
@@ -93,14 +95,6 @@ if not TYPE_CHECKING:  # type checkers then find misspelt names
     def __getattr__(name: str) -> Any:
         """Return ``AsyncCollectiveTensor``, which needs torch."""
         return waiting.async_class(__name__, name)
-
-
-def wait_tensor(tensor: Tensor) -> Any:
-    """Return a plain tensor with the elements of *tensor*, which may be on its way; gradients go through.
-
-    See: https://docs.pytorch.org/docs/2.13/distributed.html
-    """
-    return waiting.waited(tensor)
 
 
 def broadcast(self: Tensor, src: int, group: _Group, tag: str = "") -> Any:
@@ -114,15 +108,15 @@ def broadcast(self: Tensor, src: int, group: _Group, tag: str = "") -> Any:
     return differentiable.broadcast(call, self, check_member_rank(call, src))
 
 
-def all_reduce(self: Tensor, reduceOp: str, group: _Group, tag: str = "") -> Any:
-    """Return every rank's *self*, all of one shape, combined by *reduceOp*: sum, avg, product, min, max, band, bor or bxor.
+def all_reduce(self: Tensor, reduceOp: _Op, group: _Group, tag: str = "") -> Any:
+    """Return every rank's *self*, all of one shape, combined by *reduceOp*: a ReduceOp, or its name in letters of any case.
 
     Raises: RuntimeError for another *reduceOp*; ValueError for what is no *group*.
     Deviates: every op has a gradient; torch 2.13 raises RuntimeError in backward for all but sum.
     See: https://docs.pytorch.org/docs/2.13/distributed.html
     """
     call = begin_call(_ALL_REDUCE, core_group(_ALL_REDUCE, group, tag), [self], in_background=True)
-    return differentiable.all_reduce(call, self, op_named(call, reduceOp))
+    return differentiable.all_reduce(call, self, *op_of(call, reduceOp, self))
 
 
 def all_gather_single(self: Tensor, gather_dim: int, group: _Group, tag: str = "") -> Any:
@@ -143,17 +137,18 @@ def all_gather_single_autograd(self: Tensor, gather_dim: int, group: _Group, tag
     return aliased.all_gather(_ALL_GATHER_SINGLE_AUTOGRAD, self, gather_dim, group, tag)
 
 
-def reduce_scatter_single(self: Tensor, reduceOp: str, scatter_dim: int, group: _Group, tag: str = "") -> Any:
+def reduce_scatter_single(self: Tensor, reduceOp: _Op, scatter_dim: int, group: _Group, tag: str = "") -> Any:
     """Return this rank's equal part, along *scatter_dim*, of every rank's *self*, all of one shape, combined by *reduceOp*.
 
     Raises: AssertionError for a *scatter_dim* that cannot be cut equally; RuntimeError for an unknown *reduceOp*.
     Deviates: every op has a gradient; torch 2.13 raises RuntimeError in backward for all but sum.
-    See: https://docs.pytorch.org/docs/2.13/distributed.html
+    Deviates: *reduceOp* may be a ReduceOp too, for which torch 2.15 raises AttributeError here and where several are scattered.
+    See: https://docs.pytorch.org/docs/2.15/distributed.html
     """
     return aliased.reduce_scatter(_REDUCE_SCATTER_SINGLE, self, reduceOp, scatter_dim, group, tag)
 
 
-def reduce_scatter_single_autograd(self: Tensor, reduceOp: str, scatter_dim: int, group: _Group, tag: str = "") -> Any:
+def reduce_scatter_single_autograd(self: Tensor, reduceOp: _Op, scatter_dim: int, group: _Group, tag: str = "") -> Any:
     """Do what ``reduce_scatter_single`` does with *self*, *reduceOp*, *scatter_dim* and *group*; torch has both names.
 
     Raises: AssertionError for a *scatter_dim* that cannot be cut equally; RuntimeError for an unknown *reduceOp*.
@@ -188,7 +183,7 @@ def all_gather_tensor_autograd(self: Tensor, gather_dim: int, group: _Group, tag
     )
 
 
-def reduce_scatter_tensor(self: Tensor, reduceOp: str, scatter_dim: int, group: _Group, tag: str = "") -> Any:
+def reduce_scatter_tensor(self: Tensor, reduceOp: _Op, scatter_dim: int, group: _Group, tag: str = "") -> Any:
     """Do what ``reduce_scatter_single`` does with *self*, *reduceOp*, *scatter_dim* and *group*.
 
     Raises: AssertionError for a *scatter_dim* that cannot be cut equally; warns (FutureWarning) of its new name.
@@ -204,7 +199,7 @@ def reduce_scatter_tensor(self: Tensor, reduceOp: str, scatter_dim: int, group: 
     )
 
 
-def reduce_scatter_tensor_autograd(self: Tensor, reduceOp: str, scatter_dim: int, group: _Group, tag: str = "") -> Any:
+def reduce_scatter_tensor_autograd(self: Tensor, reduceOp: _Op, scatter_dim: int, group: _Group, tag: str = "") -> Any:
     """Do what ``reduce_scatter_single_autograd`` does with *self*, *reduceOp*, *scatter_dim* and *group*.
 
     Raises: AssertionError for a *scatter_dim* that cannot be cut equally; warns (FutureWarning) of its new name.
@@ -220,7 +215,7 @@ def reduce_scatter_tensor_autograd(self: Tensor, reduceOp: str, scatter_dim: int
     )
 
 
-def all_reduce_coalesced(self: Sequence[Tensor], reduceOp: str, group: _Group, tag: str = "") -> list[Any]:
+def all_reduce_coalesced(self: Sequence[Tensor], reduceOp: _Op, group: _Group, tag: str = "") -> list[Any]:
     """Return for each tensor of *self* all ranks' combined by *reduceOp*; shapes are the same on every rank.
 
     Raises: RuntimeError for an unknown *reduceOp*; TypeError when *self* is no list of tensors.
@@ -239,7 +234,7 @@ def all_gather_single_coalesced(self: Sequence[Tensor], group: _Group, tag: str 
 
 
 def reduce_scatter_single_coalesced(
-    inputs: Sequence[Tensor], reduceOp: str, scatter_dim: Sequence[int], group: _Group, tag: str = ""
+    inputs: Sequence[Tensor], reduceOp: _Op, scatter_dim: Sequence[int], group: _Group, tag: str = ""
 ) -> list[Any]:
     """Return for each of *inputs* this rank's equal part, along its *scatter_dim*, of all ranks' combined by *reduceOp*.
 
@@ -266,7 +261,7 @@ def all_gather_into_tensor_coalesced(self: Sequence[Tensor], group: _Group, tag:
 
 
 def reduce_scatter_tensor_coalesced(
-    inputs: Sequence[Tensor], reduceOp: str, scatter_dim: Sequence[int], group: _Group, tag: str = ""
+    inputs: Sequence[Tensor], reduceOp: _Op, scatter_dim: Sequence[int], group: _Group, tag: str = ""
 ) -> list[Any]:
     """Do what ``reduce_scatter_single_coalesced`` does with *inputs*, *reduceOp*, *scatter_dim* and *group*.
 
@@ -325,16 +320,3 @@ def permute_tensor(self: Tensor, src_dst: Sequence[int], group: _Group, tag: str
     rows: Any = self
     rows = rows if len(rows.shape) else rows.reshape(1)  # one without dimensions travels as one of one element
     return differentiable.all_to_all(call, rows, *permuted_splits(call, rows, src_dst))
-
-
-def allow_inflight_collective_as_graph_input_ctx(value: bool = True) -> AbstractContextManager[None]:
-    """Return a context manager in which graphs compiled by torch wait for tensors in flight, if *value* is true.
-
-    Raises: UnsupportedError for a true *value*.
-    Deviates: a graph compiled by torch cannot wait for this project's engines.
-    See: https://docs.pytorch.org/docs/2.13/distributed.html
-    """
-    return waiting.graph_inputs(value)
-
-
-_releases.follow(globals())

@@ -10,10 +10,11 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from shim.core.engines.base import Tensor
+from shim.frontends.torch._calls.reduce_op import AnyReduceOp
 from shim.frontends.torch._compiled_graphs import between_graphs
 from shim.frontends.torch._functional import differentiable
 from shim.frontends.torch._functional.aliased import gathered, reduce_scattered
-from shim.frontends.torch._functional.arguments import check_same_shape, op_named, resized, splits_of
+from shim.frontends.torch._functional.arguments import check_same_shape, op_of, resized, splits_of
 from shim.frontends.torch._functional.errors import functional_caller
 from shim.frontends.torch._functional.written_tensors import (
     all_gather_list,
@@ -23,6 +24,7 @@ from shim.frontends.torch._functional.written_tensors import (
     begun,
     copied,
     receiving,
+    reduce_scatter_list,
     sending,
 )
 
@@ -34,6 +36,7 @@ __all__ = [
     "batch_p2p_ops_inplace",
     "irecv_inplace",
     "isend_inplace",
+    "reduce_scatter_inplace",
     "reduce_scatter_tensor_inplace",
 ]
 
@@ -48,6 +51,7 @@ _ALL_TO_ALL_INPLACE = functional_caller(
 _ALL_GATHER_INPLACE = functional_caller(
     "_functional_collectives.all_gather_inplace", output="tensor_list", input="tensor"
 )
+_REDUCE_SCATTER_INPLACE = functional_caller("_functional_collectives.reduce_scatter_inplace", input="input_list")
 _ISEND_INPLACE = functional_caller("_functional_collectives.isend_inplace", input="tensor", root="dst", peer="dst")
 _IRECV_INPLACE = functional_caller(
     "_functional_collectives.irecv_inplace", input="tensor", output="tensor", root="src", peer="src"
@@ -61,6 +65,7 @@ _BATCH_P2P_OPS_INPLACE = functional_caller(
     group="group_name",
 )
 
+_Op = AnyReduceOp | str
 _Group = Any  # None for the world, ProcessGroup, str, DeviceMesh, (DeviceMesh, int), or a list of ranks
 
 
@@ -85,7 +90,7 @@ def all_gather_tensor_inplace(
 def reduce_scatter_tensor_inplace(
     output: Tensor,
     input: Tensor,
-    op: str = "sum",
+    op: _Op = "sum",
     group: _Group = None,
     async_op: bool = False,
     scatter_dim: int = 0,
@@ -102,7 +107,7 @@ def reduce_scatter_tensor_inplace(
 
 
 def all_reduce_inplace(
-    tensor: Tensor, op: str = "sum", group: _Group = None, async_op: bool = False, tag: str = ""
+    tensor: Tensor, op: _Op = "sum", group: _Group = None, async_op: bool = False, tag: str = ""
 ) -> Any:
     """Combine every rank's *tensor*, all of one shape, by *op* in place and return it; gradients go through.
 
@@ -110,7 +115,7 @@ def all_reduce_inplace(
     See: https://docs.pytorch.org/docs/2.13/distributed.html
     """
     call = begin_synchronous(_ALL_REDUCE_INPLACE, [tensor], group, async_op, tag)
-    return copied(tensor, differentiable.all_reduce(call, tensor, op_named(call, op)))
+    return copied(tensor, differentiable.all_reduce(call, tensor, *op_of(call, op, tensor)))
 
 
 def all_to_all_inplace(
@@ -146,7 +151,27 @@ def all_gather_inplace(
     return all_gather_list(call, tensor_list, tensor)
 
 
-def isend_inplace(tensor: Tensor, dst: int | None, tag: int = 0, group: _Group = None, group_dst: int = -1) -> Any:
+def reduce_scatter_inplace(
+    output: Tensor,
+    input_list: Sequence[Tensor],
+    op: _Op = "sum",
+    group: _Group = None,
+    async_op: bool = False,
+    tag: str = "",
+) -> Any:
+    """Write all ranks' tensor for this one in *input_list*, combined by *op*, into *output*, all of one shape, and return that.
+
+    Gradients go through. Raises: AssertionError for *async_op*, before initialisation, and for tensors of another shape.
+    Deviates: another number of tensors than ranks raises ValueError; torch 2.15 scatters them joined, as if cut elsewhere.
+    See: https://docs.pytorch.org/docs/2.15/distributed.html
+    """
+    call = begin_synchronous(_REDUCE_SCATTER_INPLACE, [output], group, async_op, tag)
+    return reduce_scatter_list(call, output, input_list, op)
+
+
+def isend_inplace(
+    tensor: Tensor, dst: int | None = None, tag: int = 0, group: _Group = None, group_dst: int = -1
+) -> Any:
     """Send *tensor* to the world's rank *dst*, or *group*'s *group_dst*; return an empty tensor that waits for the sending.
 
     The receiver's tensor has as many elements.
@@ -158,7 +183,9 @@ def isend_inplace(tensor: Tensor, dst: int | None, tag: int = 0, group: _Group =
     return begun(*sending(call, tensor, dst, tag, group_dst))
 
 
-def irecv_inplace(tensor: Tensor, src: int | None, tag: int = 0, group: _Group = None, group_src: int = -1) -> Any:
+def irecv_inplace(
+    tensor: Tensor, src: int | None = None, tag: int = 0, group: _Group = None, group_src: int = -1
+) -> Any:
     """Receive into *tensor* as many elements as it has from the world's rank *src*, or *group*'s *group_src*; return what waits for it.
 
     Raises: ValueError for two ranks, or none; AssertionError before initialisation.

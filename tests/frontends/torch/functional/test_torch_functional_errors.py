@@ -53,10 +53,10 @@ def group() -> Any:
 WRONG: dict[str, tuple[type[Exception], str, Any]] = {
     "no tensor": (TypeError, "self must be a tensor", lambda n: functional.all_reduce([1.0], "sum", group())),
     "no such op": (RuntimeError, "reduceOp must be one of", lambda n: functional.all_reduce(X, "prod", group())),
-    "an op that is no string": (
+    "an op that is none": (
         TypeError,
-        "reduceOp must be a string",
-        lambda n: functional.reduce_scatter_single(X, dist.ReduceOp.SUM, 0, group()),
+        "reduceOp must be a ReduceOp or one of sum",
+        lambda n: functional.reduce_scatter_single(X, 3, 0, group()),
     ),
     "bits of floats": (ValueError, "BAND", lambda n: functional.all_reduce(X, "band", group())),
     "no such root": (ValueError, "group rank must be", lambda n: functional.broadcast(X, n, group())),
