@@ -142,6 +142,7 @@ def test_ranks_in_either_words(rank: int) -> None:
 
 
 @pytest.mark.ranks(2)
+@pytest.mark.filterwarnings("ignore:torch 2.14 renamed:FutureWarning")
 def test_a_group_tells_about_itself(rank: int) -> None:
     with world():
         group = dist.new_group(timeout=timedelta(seconds=20))
@@ -330,6 +331,7 @@ def test_names_that_are_not_here_say_why(module: str) -> None:
 
 
 @pytest.mark.ranks(2)
+@pytest.mark.filterwarnings("ignore:torch 2.14 renamed:FutureWarning")
 @pytest.mark.parametrize("given", [timedelta(milliseconds=200), 0.2])
 def test_another_timeout_holds_from_the_next_wait_on(rank: int, given: Any) -> None:
     with world():

@@ -84,7 +84,12 @@ class ReduceOp:
     @staticmethod
     def unbox(obj: Any) -> ReduceOp:
         """Return the op that *obj*, made by ``boxed``, holds. Raises: UnsupportedError as that does; RuntimeError for anything else."""
-        theirs = _torchs_own("unbox").unbox(obj)
+        own = _torchs_own("unbox")
+        try:
+            theirs = own.unbox(obj)
+        except (RuntimeError, TypeError):
+            text = f"torch.distributed.ReduceOp.unbox: obj must be from ReduceOp.boxed, got {obj!r}"
+            raise TorchStateError(text) from None
         name = _name_of(theirs)
         return _make_nccl_premul_sum(theirs.factor) if name == "PREMUL_SUM" else ReduceOp(ReduceOp.RedOpType[name])
 

@@ -15,7 +15,6 @@ from shim.frontends.torch._errors import ArgumentTypeError
 from shim.frontends.torch._functional.differentiable import is_torch
 from shim.frontends.torch._functional.errors import NothingToWaitForError
 
-
 # The gradients of the one argument of waiting for several tensors, which changes no element, whatever autograd kept.
 passed_through: Callable[[Any, list[Any]], tuple[list[Any]]] = lambda _ctx, gradients: (gradients,)  # noqa: E731
 

@@ -206,6 +206,7 @@ def gather_single(
 
     *dst* is a rank of the world, *group_dst* of *group*; neither means the world's rank 0. Elsewhere *gather_tensor* is not used.
     Raises: ValueError when *gather_tensor* is missing there, or has another number of elements or dtype.
+    Deviates: it works with every backend string; torch 2.15's gloo has no gather_single and raises RuntimeError.
     See: https://docs.pytorch.org/docs/2.15/distributed.html#torch.distributed.gather_single
     """
     members = group_of(_GATHER_SINGLE, group)

@@ -249,6 +249,31 @@ def use_the_frontend() -> None:
     dist.destroy_process_group()
 
 
+def call_hooks() -> None:
+    """Have hooks of torch's called around calls on the accelerator, once each, and by no call once they are taken back."""
+    plug_in()
+    from shim.frontends.torch import distributed as dist
+
+    dist.init_process_group("cpu:gloo,npu:hccl")
+    group, told = dist.group.WORLD, []
+    assert group is not None
+    for turn in range(2):  # the engine of the device is made in the first
+        group.register_pre_hook(0, lambda given: told.append((given.name.name, given.input_tensors[0])))
+        group.register_post_hook(0, lambda given: told.append(given.work))
+        tensor, on_host = filled(1.0), torch.ones(2)
+        dist.all_reduce(tensor)
+        dist.all_reduce(on_host)
+        assert [one[1] is two for one, two in zip(told[::2], (tensor, on_host), strict=True)] == [True, True], turn
+        assert all(work.wait() for work in told[1::2])
+        group.unregister_pre_hook(0)
+        group.unregister_post_hook(0)
+        told.clear()
+        dist.all_reduce(tensor)
+        assert told == []
+        assert tensor.values().tolist() == [float(dist.get_world_size() ** 2)] * 4
+    dist.destroy_process_group()
+
+
 def stage() -> None:
     """Have the backend gloo carry tensors on the accelerator through host memory."""
     with world("gloo") as group:

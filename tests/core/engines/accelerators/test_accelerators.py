@@ -44,6 +44,7 @@ def test_the_table(pool: RankPool, operation: Any) -> None:
         npu_ranks.pass_messages_beside_collectives,
         npu_ranks.change_a_list_meanwhile,
         npu_ranks.use_the_frontend,
+        npu_ranks.call_hooks,
         npu_ranks.stage,
         npu_ranks.leave_nothing,
         npu_ranks.leave_a_message,

@@ -205,7 +205,7 @@ class TorchOp:
         self.name, self.factor = name, factor
 
     @classmethod
-    def PREMUL_SUM(cls, factor: float) -> TorchOp:  # noqa: N802  # torch's name
+    def PREMUL_SUM(cls, factor: float) -> TorchOp:  # torch's name
         return cls("PREMUL_SUM", factor)
 
     def boxed(self) -> tuple[str, TorchOp]:
@@ -231,3 +231,4 @@ def test_torchs_own_script_objects_hold_the_ops(monkeypatch: pytest.MonkeyPatch)
         assert (kind, held.name, held.factor) == ("box", op.op.name, 3.0 if op == dist.ReduceOp.PREMUL_SUM else None)
         found = dist.ReduceOp.unbox((kind, held))
         assert (found, found.factor) == (op, op.factor)
+    assert_refused(RuntimeError, "must be from ReduceOp.boxed, got 3", dist.ReduceOp.unbox, 3)

@@ -51,8 +51,8 @@ def test_wrong_timeouts_and_groups(rank: int, world_size: int) -> None:
 
 
 @pytest.mark.ranks(1)
+@pytest.mark.filterwarnings("ignore:torch 2.14 renamed:FutureWarning")  # only where torch beside this has the new name
 def test_the_older_name_of_set_timeout_still_sets_it(rank: int, world_size: int) -> None:
-    """It warns where torch has the new name; the torch beside this, 2.13, has only the older one."""
     with world():
         dist.distributed_c10d._set_pg_timeout(HOUR)
         assert dist.group.WORLD.core.timeout == 3600.0
