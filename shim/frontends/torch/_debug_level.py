@@ -14,7 +14,7 @@ from shim.frontends.torch._errors import ArgumentTypeError
 class DebugLevel(Enum):
     """How much is checked and told; the engine checks every call at each level.
 
-    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch-distributed-debug
+    See: https://docs.pytorch.org/docs/2.15/distributed.html#torch-distributed-debug
     """
 
     OFF = 0

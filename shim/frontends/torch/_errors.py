@@ -54,7 +54,7 @@ class UnsafeObjectError(TensorError, UnpicklingError):
 class DistError(ShimError, RuntimeError, public=_PUBLIC):
     """What goes wrong beyond this process: in a backend, on the way to a store, or in one.
 
-    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.DistError
+    See: https://docs.pytorch.org/docs/2.15/distributed.html#torch.distributed.DistError
     """
 
 

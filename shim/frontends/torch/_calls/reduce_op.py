@@ -24,7 +24,7 @@ _NOT_OF_COMPLEX = ("MAX", "MIN", "PRODUCT", "BAND", "BOR", "BXOR")
 class ReduceOp:
     """How a reducing collective combines the ranks' elements; its members are ``ReduceOp.SUM`` and so on.
 
-    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.ReduceOp
+    See: https://docs.pytorch.org/docs/2.15/distributed.html#torch.distributed.ReduceOp
     """
 
     class RedOpType(Enum):
@@ -151,7 +151,7 @@ def _number(factor: Any) -> float:
 def supports_complex(reduceOp: Any) -> bool:
     """Tell whether *reduceOp* combines complex numbers, as sums and averages do.
 
-    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.ReduceOp
+    See: https://docs.pytorch.org/docs/2.15/distributed.html#torch.distributed.ReduceOp
     """
     return _name_of(reduceOp) not in _NOT_OF_COMPLEX
 

@@ -35,7 +35,7 @@ _idle: list[SimpleQueue[Callable[[], Any]]] = []  # the inboxes of the threads t
 class Work:
     """A collective that runs in the background; *outputs* are the tensors it writes.
 
-    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.Work
+    See: https://docs.pytorch.org/docs/2.15/distributed.html#torch.distributed.Work
     """
 
     def __init__(self, started: work.Work, outputs: Any, seconds: float = -1.0) -> None:

@@ -16,7 +16,7 @@ class Backend(str):
     """The backend names as constants; calling it with a name returns that name in lower case.
 
     Raises: ValueError for what is not a string.
-    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.Backend
+    See: https://docs.pytorch.org/docs/2.15/distributed.html#torch.distributed.Backend
     """
 
     __slots__ = ()

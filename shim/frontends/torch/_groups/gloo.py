@@ -57,7 +57,7 @@ class ProcessGroupGloo(ProcessGroup):
     *options* is an ``Options``, or the timeout. Its ranks are numbered from 0, as in a world of its own.
     It holds memory and a thread until ``shutdown`` or the end of the process, not only until it is dropped.
     Deviates: it is a ProcessGroup, which the functions of the package take too; torch's has only methods.
-    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.ProcessGroup
+    See: https://docs.pytorch.org/docs/2.15/distributed.html#torch.distributed.ProcessGroup
     """
 
     Device = _Device

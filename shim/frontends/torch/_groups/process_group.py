@@ -44,7 +44,7 @@ class ProcessGroup(OverloadedCollectives, OtherCollectives, GroupHooks, RefusedF
 
     Groups are made by ``new_group`` and its like. ``tag`` is what ``_new_group_with_tag`` names it for finding.
 
-    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.ProcessGroup
+    See: https://docs.pytorch.org/docs/2.15/distributed.html#torch.distributed.ProcessGroup
     """
 
     def __init__(self, core: Any, group_name: Any, group_desc: Any, backend: str | None = None, tag: str = "") -> None:
@@ -158,7 +158,7 @@ class ProcessGroup(OverloadedCollectives, OtherCollectives, GroupHooks, RefusedF
     def get_group_store(self) -> Any:
         """Return the part of the world's store that is this group's.
 
-        See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.ProcessGroup
+        See: https://docs.pytorch.org/docs/2.15/distributed.html#torch.distributed.ProcessGroup
         """
         return registry.store_of(torch_function("ProcessGroup.get_group_store"), self)
 

@@ -30,7 +30,7 @@ class DistributedSampler(_Sampler):
     """Torch's own, for the part of *dataset* that is rank *rank*'s of *num_replicas* (None: what the world says).
 
     Raises: ValueError when not initialised, and for a *rank* that there is not.
-    See: https://docs.pytorch.org/docs/2.13/data.html#torch.utils.data.distributed.DistributedSampler
+    See: https://docs.pytorch.org/docs/2.15/data.html#torch.utils.data.distributed.DistributedSampler
     """
 
     def __init__(

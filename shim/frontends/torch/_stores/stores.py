@@ -24,7 +24,7 @@ class Store:
     A class of the user's may derive from it and define the methods that are used. A timeout of zero does not wait.
     Raises: DistStoreError when a key does not come in time, DistNetworkError when the server is gone.
     Deviates: torch treats a timeout of zero as no timeout and waits forever.
-    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.Store
+    See: https://docs.pytorch.org/docs/2.15/distributed.html#torch.distributed.Store
     """
 
     _core: stores.Store | None = None
@@ -141,7 +141,7 @@ class Store:
 class HashStore(Store):
     """A store for the threads of one process.
 
-    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.HashStore
+    See: https://docs.pytorch.org/docs/2.15/distributed.html#torch.distributed.HashStore
     """
 
     def __init__(self) -> None:
@@ -152,7 +152,7 @@ class FileStore(Store):
     """A store in the file *file_name*, which the last of *world_size* processes removes (-1: nobody does).
 
     Deviates: it has queues too; torch raises NotImplementedError for them.
-    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.FileStore
+    See: https://docs.pytorch.org/docs/2.15/distributed.html#torch.distributed.FileStore
     """
 
     def __init__(self, file_name: str, world_size: int = -1) -> None:
@@ -173,7 +173,7 @@ class TCPStore(Store):
     port are one. *master_listen_fd* is a listening socket to take over. Port 0 takes a free one.
     Deviates: *use_libuv* changes nothing but the answer of ``libuvBackend``: there is one kind of server.
     Deviates: for a loopback *host_name* the server cannot be reached from other hosts; torch's can.
-    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.TCPStore
+    See: https://docs.pytorch.org/docs/2.15/distributed.html#torch.distributed.TCPStore
     """
 
     def __init__(
@@ -226,7 +226,7 @@ class TCPStore(Store):
 class PrefixStore(Store):
     """The keys of *store* that begin with *prefix* and a slash; *store* may be any object with the methods of a Store.
 
-    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.PrefixStore
+    See: https://docs.pytorch.org/docs/2.15/distributed.html#torch.distributed.PrefixStore
     """
 
     def __init__(self, prefix: str, store: Any) -> None:

@@ -4,7 +4,7 @@ Deviates: every tensor that a call writes counts as written in place, so a backw
 RuntimeError; torch 2.13 counts only some of them: all_reduce, broadcast, scatter, all_to_all_single and receives silently
 give a wrong gradient. A graph of ``torch.compile`` ends at each function of this module; torch puts some of them into the
 graph. The functions of ``_functional_collectives`` stand in it here too.
-See: https://docs.pytorch.org/docs/2.13/distributed.html
+See: https://docs.pytorch.org/docs/2.15/distributed.html
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ class P2POp:
 
     *group_peer* names the rank in *group* instead; *tag* must be the same on both sides.
     Raises: ValueError for another *op*, and unless exactly one of *peer* and *group_peer* is given.
-    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.P2POp
+    See: https://docs.pytorch.org/docs/2.15/distributed.html#torch.distributed.P2POp
     """
 
     def __init__(
@@ -61,7 +61,7 @@ def batch_isend_irecv(p2p_op_list: list[P2POp]) -> list[Work]:
 
     Returns a Work for each. Raises: ValueError for what is no list of P2POp, or several groups.
     Raises: IndexError for an empty list.
-    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.batch_isend_irecv
+    See: https://docs.pytorch.org/docs/2.15/distributed.html#torch.distributed.batch_isend_irecv
     """
     return start_all(p2p_op_list)
 

@@ -77,7 +77,7 @@ def broadcast(
     Raises: ValueError unless exactly one of *src* and *group_src* is given.
     Deviates: outside the group it always warns and returns None; torch 2.13 may raise ValueError for the root.
     Deviates: where *tensor* is written, one whose elements share memory raises TypeError; torch 2.13 takes it.
-    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.broadcast
+    See: https://docs.pytorch.org/docs/2.15/distributed.html#torch.distributed.broadcast
     """
     members = group_of(_BROADCAST, group)
     root = root_of(_BROADCAST, members, src, group_src)
@@ -94,7 +94,7 @@ def all_gather(
     Raises: TypeError when *tensor_list* is no list; ValueError for a wrong length, size or dtype.
     Deviates: the same tensor twice in *tensor_list* raises ValueError; torch 2.13 leaves the last rank's data in it.
     Deviates: complex numbers cannot be mixed with their element type; torch allows it.
-    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.all_gather
+    See: https://docs.pytorch.org/docs/2.15/distributed.html#torch.distributed.all_gather
     """
     members = group_of(_ALL_GATHER, group)
     outputs = outputs_of(_ALL_GATHER, members, "output", tensor_list)
@@ -109,7 +109,7 @@ def all_gather_single(
     """Gather all n ranks' *input_tensor*, each of shape (m, ...), into *output_tensor*, (n * m, ...) or (n, m, ...).
 
     Raises: ValueError for another shape or dtype.
-    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.all_gather_single
+    See: https://docs.pytorch.org/docs/2.15/distributed.html#torch.distributed.all_gather_single
     """
     return all_gather_whole(
         _ALL_GATHER_SINGLE, group_of(_ALL_GATHER_SINGLE, group), output_tensor, input_tensor, async_op
@@ -122,7 +122,7 @@ def all_gather_into_tensor(
     """Gather all n ranks' *input_tensor*, each of shape (m, ...), into *output_tensor*, (n * m, ...) or (n, m, ...).
 
     Raises: ValueError for another shape or dtype; warns (FutureWarning) of its new name, all_gather_single.
-    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.all_gather_into_tensor
+    See: https://docs.pytorch.org/docs/2.15/distributed.html#torch.distributed.all_gather_into_tensor
     """
     return all_gather_whole(
         renamed(_ALL_GATHER_INTO_TENSOR, "all_gather_single"),
@@ -139,7 +139,7 @@ def _all_gather_base(
     """Gather every rank's *input_tensor* (n, ...) into *output_tensor*, (size * n, ...) or (size, n, ...).
 
     Raises: ValueError for another shape or dtype; warns (FutureWarning) of its new name, all_gather_single.
-    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.all_gather_single
+    See: https://docs.pytorch.org/docs/2.15/distributed.html#torch.distributed.all_gather_single
     """
     return all_gather_whole(
         renamed(_ALL_GATHER_BASE, "all_gather_single"),
@@ -160,7 +160,7 @@ def all_gather_coalesced(
 
     Raises: TypeError for what is no list; ValueError for a wrong length, size or dtype; warns (FutureWarning).
     Deviates: even with *async_op*, it returns only after every rank has called, because the lists' lengths are compared.
-    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.all_gather_coalesced
+    See: https://docs.pytorch.org/docs/2.15/distributed.html#torch.distributed.all_gather_coalesced
     """
     return all_gather_together(
         deprecated(_ALL_GATHER_COALESCED, "all_gather for each tensor"),
@@ -184,7 +184,7 @@ def gather(
     *dst* is a rank of the world, *group_dst* of *group*; neither means the world's rank 0.
     Raises: ValueError when *gather_list* is missing there or given elsewhere.
     Deviates: the same tensor twice in *gather_list* raises ValueError; torch 2.13 leaves the last rank's data in it.
-    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.gather
+    See: https://docs.pytorch.org/docs/2.15/distributed.html#torch.distributed.gather
     """
     members = group_of(_GATHER, group)
     root = root_of(_GATHER, members, dst, group_dst, 0)
@@ -245,7 +245,7 @@ def scatter(
     *src* is a rank of the world, *group_src* of *group*; neither means the world's rank 0.
     Raises: ValueError when *scatter_list* is missing there or given elsewhere.
     Deviates: outside the group it always warns and returns None; torch 2.13 may raise ValueError for the root.
-    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.scatter
+    See: https://docs.pytorch.org/docs/2.15/distributed.html#torch.distributed.scatter
     """
     members = group_of(_SCATTER, group)
     root = root_of(_SCATTER, members, src, group_src, 0)
@@ -266,7 +266,7 @@ def all_to_all(
     Raises: TypeError when one is no list; ValueError for a wrong length, size or dtype.
     Deviates: the same tensor twice in *output_tensor_list* raises ValueError; torch 2.13 leaves the last rank's data in it.
     Deviates: complex numbers cannot be mixed with their element type; torch allows it.
-    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.all_to_all
+    See: https://docs.pytorch.org/docs/2.15/distributed.html#torch.distributed.all_to_all
     """
     members = group_of(_ALL_TO_ALL, group)
     outputs = outputs_of(_ALL_TO_ALL, members, "output", output_tensor_list)
@@ -288,7 +288,7 @@ def all_to_all_single(
 
     *output_split_sizes* and *input_split_sizes* are the rows of each rank's part; None means equal parts.
     Raises: ValueError for sizes that do not add up to the rows, or rows that cannot be cut equally.
-    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.all_to_all_single
+    See: https://docs.pytorch.org/docs/2.15/distributed.html#torch.distributed.all_to_all_single
     """
     members = group_of(_ALL_TO_ALL_SINGLE, group)
     rows = (
@@ -315,7 +315,7 @@ def barrier(
     It waits for what the current stream holds of the first of *device_ids*, numbers of torch's accelerator; else of the device that the
     group is bound to, if any; else, with a backend for devices alone, of the current one. Without an accelerator, numbers mean nothing.
     Raises: UnsupportedError for other *device_ids* than numbers and the CPU.
-    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.barrier
+    See: https://docs.pytorch.org/docs/2.15/distributed.html#torch.distributed.barrier
     """
     members = group_of(_BARRIER, group)
     finish_before_barrier(_BARRIER, members, device_ids, bound_to(group))
@@ -332,7 +332,7 @@ def monitored_barrier(
     Rank 0 names the first it missed or, when *wait_all_ranks*, all of them; a rank that missed rank 0 names that.
     Raises: RuntimeError (CollectiveTimeoutError) after *timeout*; TypeError for an integer *timeout*.
     Deviates: works with every backend string, not only gloo; without *timeout*, it waits for the group's timeout instead of 30 minutes.
-    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.monitored_barrier
+    See: https://docs.pytorch.org/docs/2.15/distributed.html#torch.distributed.monitored_barrier
     """
     return monitored(_MONITORED_BARRIER, group_of(_MONITORED_BARRIER, group), timeout, wait_all_ranks)
 

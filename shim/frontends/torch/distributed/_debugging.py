@@ -17,7 +17,7 @@ def breakpoint(rank: int = 0, skip: int = 0, timeout_s: float | None = 3600) -> 
 
     Raises: DistStoreError when that time passes (None: no limit).
     Deviates: *skip* counts the visits of each call separately; torch counts those of all calls together.
-    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.breakpoint
+    See: https://docs.pytorch.org/docs/2.15/distributed.html#torch.distributed.breakpoint
     """
     _breakpoints.stop(_BREAKPOINT, rank, skip, timeout_s)
 
@@ -26,6 +26,6 @@ def record_comm(name: str) -> AbstractContextManager[None]:
     """Return a context whose collectives torch's profiler shows under *name*.
 
     Deviates: the profiler shows one range for all of them; torch shows one for each.
-    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.distributed_c10d.record_comm
+    See: https://docs.pytorch.org/docs/2.15/distributed.html#torch.distributed.distributed_c10d.record_comm
     """
     return _breakpoints.Recorded(name)

@@ -1,6 +1,6 @@
 """``torch.distributed._dist2``, torch's experiment with groups that are objects and nothing else.
 
-See: https://docs.pytorch.org/docs/2.13/distributed._dist2.html
+See: https://docs.pytorch.org/docs/2.15/distributed._dist2.html
 """
 
 from __future__ import annotations

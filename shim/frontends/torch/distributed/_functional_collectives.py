@@ -7,7 +7,7 @@ Gradients are those of the sum of all ranks' losses, for every reduce op; every 
 Tensors of other frameworks get a plain result, without gradients.
 Deviates: *tag* must be empty, where torch ignores it; views of a result wait for it too; ``torch.func.grad`` and ``vjp`` work; torch raises
 RuntimeError. A graph of ``torch.compile`` does not contain sends, receives and the body of an activation checkpoint.
-See: https://docs.pytorch.org/docs/2.13/distributed.html
+See: https://docs.pytorch.org/docs/2.15/distributed.html
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def broadcast(self: Tensor, src: int, group: _Group, tag: str = "") -> Any:
 
     Raises: ValueError for a *src* outside *group*.
     Deviates: torch 2.13 passes the gradient through unchanged on every rank, with a warning.
-    See: https://docs.pytorch.org/docs/2.13/distributed.html
+    See: https://docs.pytorch.org/docs/2.15/distributed.html
     """
     call = begin_call(_BROADCAST, core_group(_BROADCAST, group, tag), [self], in_background=True)
     return differentiable.broadcast(call, self, check_member_rank(call, src))
@@ -113,7 +113,7 @@ def all_reduce(self: Tensor, reduceOp: _Op, group: _Group, tag: str = "") -> Any
 
     Raises: RuntimeError for another *reduceOp*; ValueError for what is no *group*.
     Deviates: every op has a gradient; torch 2.13 raises RuntimeError in backward for all but sum.
-    See: https://docs.pytorch.org/docs/2.13/distributed.html
+    See: https://docs.pytorch.org/docs/2.15/distributed.html
     """
     call = begin_call(_ALL_REDUCE, core_group(_ALL_REDUCE, group, tag), [self], in_background=True)
     return differentiable.all_reduce(call, self, *op_of(call, reduceOp, self))
@@ -123,7 +123,7 @@ def all_gather_single(self: Tensor, gather_dim: int, group: _Group, tag: str = "
     """Return every rank's *self*, all of one shape, one after the other along *gather_dim*; unless that is 0, the result is a plain tensor.
 
     Raises: IndexError for a *gather_dim* that *self* has not.
-    See: https://docs.pytorch.org/docs/2.13/distributed.html
+    See: https://docs.pytorch.org/docs/2.15/distributed.html
     """
     return aliased.all_gather(_ALL_GATHER_SINGLE, self, gather_dim, group, tag)
 
@@ -132,7 +132,7 @@ def all_gather_single_autograd(self: Tensor, gather_dim: int, group: _Group, tag
     """Do what ``all_gather_single`` does with *self*, *gather_dim* and *group*, gradients included; torch has both names.
 
     Raises: IndexError for a *gather_dim* that *self* has not.
-    See: https://docs.pytorch.org/docs/2.13/distributed.html
+    See: https://docs.pytorch.org/docs/2.15/distributed.html
     """
     return aliased.all_gather(_ALL_GATHER_SINGLE_AUTOGRAD, self, gather_dim, group, tag)
 
@@ -152,7 +152,7 @@ def reduce_scatter_single_autograd(self: Tensor, reduceOp: _Op, scatter_dim: int
     """Do what ``reduce_scatter_single`` does with *self*, *reduceOp*, *scatter_dim* and *group*; torch has both names.
 
     Raises: AssertionError for a *scatter_dim* that cannot be cut equally; RuntimeError for an unknown *reduceOp*.
-    See: https://docs.pytorch.org/docs/2.13/distributed.html
+    See: https://docs.pytorch.org/docs/2.15/distributed.html
     """
     return aliased.reduce_scatter(_REDUCE_SCATTER_SINGLE_AUTOGRAD, self, reduceOp, scatter_dim, group, tag)
 
@@ -161,7 +161,7 @@ def all_gather_tensor(self: Tensor, gather_dim: int, group: _Group, tag: str = "
     """Do what ``all_gather_single`` does with *self*, *gather_dim* and *group*.
 
     Raises: IndexError for a *gather_dim* that *self* has not; warns (FutureWarning) of its new name.
-    See: https://docs.pytorch.org/docs/2.13/distributed.html
+    See: https://docs.pytorch.org/docs/2.15/distributed.html
     """
     return aliased.all_gather(
         deprecated(_ALL_GATHER_TENSOR, "_functional_collectives.all_gather_single"), self, gather_dim, group, tag
@@ -172,7 +172,7 @@ def all_gather_tensor_autograd(self: Tensor, gather_dim: int, group: _Group, tag
     """Do what ``all_gather_single_autograd`` does with *self*, *gather_dim* and *group*.
 
     Raises: IndexError for a *gather_dim* that *self* has not; warns (FutureWarning) of its new name.
-    See: https://docs.pytorch.org/docs/2.13/distributed.html
+    See: https://docs.pytorch.org/docs/2.15/distributed.html
     """
     return aliased.all_gather(
         deprecated(_ALL_GATHER_TENSOR_AUTOGRAD, "_functional_collectives.all_gather_single_autograd"),
@@ -187,7 +187,7 @@ def reduce_scatter_tensor(self: Tensor, reduceOp: _Op, scatter_dim: int, group: 
     """Do what ``reduce_scatter_single`` does with *self*, *reduceOp*, *scatter_dim* and *group*.
 
     Raises: AssertionError for a *scatter_dim* that cannot be cut equally; warns (FutureWarning) of its new name.
-    See: https://docs.pytorch.org/docs/2.13/distributed.html
+    See: https://docs.pytorch.org/docs/2.15/distributed.html
     """
     return aliased.reduce_scatter(
         deprecated(_REDUCE_SCATTER_TENSOR, "_functional_collectives.reduce_scatter_single"),
@@ -203,7 +203,7 @@ def reduce_scatter_tensor_autograd(self: Tensor, reduceOp: _Op, scatter_dim: int
     """Do what ``reduce_scatter_single_autograd`` does with *self*, *reduceOp*, *scatter_dim* and *group*.
 
     Raises: AssertionError for a *scatter_dim* that cannot be cut equally; warns (FutureWarning) of its new name.
-    See: https://docs.pytorch.org/docs/2.13/distributed.html
+    See: https://docs.pytorch.org/docs/2.15/distributed.html
     """
     return aliased.reduce_scatter(
         deprecated(_REDUCE_SCATTER_TENSOR_AUTOGRAD, "_functional_collectives.reduce_scatter_single_autograd"),
@@ -219,7 +219,7 @@ def all_reduce_coalesced(self: Sequence[Tensor], reduceOp: _Op, group: _Group, t
     """Return for each tensor of *self* all ranks' combined by *reduceOp*; shapes are the same on every rank.
 
     Raises: RuntimeError for an unknown *reduceOp*; TypeError when *self* is no list of tensors.
-    See: https://docs.pytorch.org/docs/2.13/distributed.html
+    See: https://docs.pytorch.org/docs/2.15/distributed.html
     """
     return aliased.all_reduce_coalesced(_ALL_REDUCE_COALESCED, self, reduceOp, group, tag)
 
@@ -228,7 +228,7 @@ def all_gather_single_coalesced(self: Sequence[Tensor], group: _Group, tag: str 
     """Return for each tensor of *self*, of shape (m, ...), those of all n ranks one after the other, of shape (n * m, ...).
 
     Raises: TypeError when *self* is no list of tensors.
-    See: https://docs.pytorch.org/docs/2.13/distributed.html
+    See: https://docs.pytorch.org/docs/2.15/distributed.html
     """
     return aliased.all_gather_coalesced(_ALL_GATHER_SINGLE_COALESCED, self, group, tag)
 
@@ -241,7 +241,7 @@ def reduce_scatter_single_coalesced(
     Shapes are the same on every rank.
     Raises: AssertionError for another number of *scatter_dim*, or one that cannot be cut equally.
     Deviates: torch 2.13 replaces elements of the list *inputs* when a *scatter_dim* is not 0.
-    See: https://docs.pytorch.org/docs/2.13/distributed.html
+    See: https://docs.pytorch.org/docs/2.15/distributed.html
     """
     return aliased.reduce_scatter_coalesced(_REDUCE_SCATTER_SINGLE_COALESCED, inputs, reduceOp, scatter_dim, group, tag)
 
@@ -250,7 +250,7 @@ def all_gather_into_tensor_coalesced(self: Sequence[Tensor], group: _Group, tag:
     """Do what ``all_gather_single_coalesced`` does with *self* and *group*.
 
     Raises: TypeError when *self* is no list of tensors; warns (FutureWarning) of its new name.
-    See: https://docs.pytorch.org/docs/2.13/distributed.html
+    See: https://docs.pytorch.org/docs/2.15/distributed.html
     """
     return aliased.all_gather_coalesced(
         deprecated(_ALL_GATHER_INTO_TENSOR_COALESCED, "_functional_collectives.all_gather_single_coalesced"),
@@ -266,7 +266,7 @@ def reduce_scatter_tensor_coalesced(
     """Do what ``reduce_scatter_single_coalesced`` does with *inputs*, *reduceOp*, *scatter_dim* and *group*.
 
     Raises: AssertionError as that does; warns (FutureWarning) of its new name.
-    See: https://docs.pytorch.org/docs/2.13/distributed.html
+    See: https://docs.pytorch.org/docs/2.15/distributed.html
     """
     return aliased.reduce_scatter_coalesced(
         deprecated(_REDUCE_SCATTER_TENSOR_COALESCED, "_functional_collectives.reduce_scatter_single_coalesced"),
@@ -289,7 +289,7 @@ def all_to_all_single(
 
     *output_split_sizes* and *input_split_sizes* are the rows of each rank's part; None for both means equal parts.
     Raises: AssertionError when one is None alone or not of integers; ValueError for sizes that do not add up.
-    See: https://docs.pytorch.org/docs/2.13/distributed.html
+    See: https://docs.pytorch.org/docs/2.15/distributed.html
     """
     return aliased.all_to_all(_ALL_TO_ALL_SINGLE, self, output_split_sizes, input_split_sizes, group, tag)
 
@@ -304,7 +304,7 @@ def all_to_all_single_autograd(
     """Do what ``all_to_all_single`` does with *self*, *output_split_sizes*, *input_split_sizes* and *group*.
 
     Raises: AssertionError when one is None alone or not of integers; ValueError for sizes that do not add up.
-    See: https://docs.pytorch.org/docs/2.13/distributed.html
+    See: https://docs.pytorch.org/docs/2.15/distributed.html
     """
     return aliased.all_to_all(_ALL_TO_ALL_SINGLE_AUTOGRAD, self, output_split_sizes, input_split_sizes, group, tag)
 
@@ -314,7 +314,7 @@ def permute_tensor(self: Tensor, src_dst: Sequence[int], group: _Group, tag: str
 
     Raises: ValueError unless *src_dst* names a rank of *group* for each.
     Deviates: takes tensors of any shape, and a group's name; torch 2.13 takes one-dimensional tensors only, and no name.
-    See: https://docs.pytorch.org/docs/2.13/distributed.html
+    See: https://docs.pytorch.org/docs/2.15/distributed.html
     """
     call = begin_call(_PERMUTE_TENSOR, core_group(_PERMUTE_TENSOR, group, tag), [self], in_background=True)
     rows: Any = self

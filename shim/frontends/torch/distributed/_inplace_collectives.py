@@ -80,7 +80,7 @@ def all_gather_tensor_inplace(
     """Write all n ranks' *input_tensor* into *output_tensor*, n times as long along *gather_dim*, and return that; gradients go through.
 
     Raises: AssertionError for *async_op*, and before initialisation; ValueError for another shape.
-    See: https://docs.pytorch.org/docs/2.13/distributed.html
+    See: https://docs.pytorch.org/docs/2.15/distributed.html
     """
     call = begin_synchronous(_ALL_GATHER_TENSOR_INPLACE, [input_tensor, output_tensor], group, async_op, tag)
     check_same_shape(call, output_tensor, resized(call, "gather_dim", input_tensor, gather_dim, True))
@@ -99,7 +99,7 @@ def reduce_scatter_tensor_inplace(
     """Write this rank's part, along *scatter_dim*, of every rank's *input* combined by *op* into *output* and return that.
 
     Raises: AssertionError for *async_op*, and before initialisation; ValueError for another shape.
-    See: https://docs.pytorch.org/docs/2.13/distributed.html
+    See: https://docs.pytorch.org/docs/2.15/distributed.html
     """
     call = begin_synchronous(_REDUCE_SCATTER_TENSOR_INPLACE, [input, output], group, async_op, tag)
     check_same_shape(call, output, resized(call, "scatter_dim", input, scatter_dim, False))
@@ -112,7 +112,7 @@ def all_reduce_inplace(
     """Combine every rank's *tensor*, all of one shape, by *op* in place and return it; gradients go through.
 
     Raises: AssertionError for *async_op*, and before initialisation; RuntimeError for an unknown *op*.
-    See: https://docs.pytorch.org/docs/2.13/distributed.html
+    See: https://docs.pytorch.org/docs/2.15/distributed.html
     """
     call = begin_synchronous(_ALL_REDUCE_INPLACE, [tensor], group, async_op, tag)
     return copied(tensor, differentiable.all_reduce(call, tensor, *op_of(call, op, tensor)))
@@ -131,7 +131,7 @@ def all_to_all_inplace(
 
     *output_split_sizes* and *input_split_sizes* are the rows of each rank's part; None for both means equal parts.
     Raises: AssertionError for *async_op*, before initialisation, and for one list of split sizes alone.
-    See: https://docs.pytorch.org/docs/2.13/distributed.html
+    See: https://docs.pytorch.org/docs/2.15/distributed.html
     """
     call = begin_synchronous(_ALL_TO_ALL_INPLACE, [input, output], group, async_op, tag)
     rows, into, cuts = splits_of(call, input, output_split_sizes, input_split_sizes)
@@ -145,7 +145,7 @@ def all_gather_inplace(
     """Write every rank's *tensor* into its place in *tensor_list* and return that; gradients go through.
 
     Raises: AssertionError for *async_op*, before initialisation, and for tensors of another shape.
-    See: https://docs.pytorch.org/docs/2.13/distributed.html
+    See: https://docs.pytorch.org/docs/2.15/distributed.html
     """
     call = begin_synchronous(_ALL_GATHER_INPLACE, [tensor], group, async_op, tag)
     return all_gather_list(call, tensor_list, tensor)
@@ -177,7 +177,7 @@ def isend_inplace(
     The receiver's tensor has as many elements.
     Raises: ValueError for two ranks, or none; AssertionError before initialisation.
     Deviates: *dst* is the world's rank in subgroups too, where torch 2.13 hangs or fails.
-    See: https://docs.pytorch.org/docs/2.13/distributed.html
+    See: https://docs.pytorch.org/docs/2.15/distributed.html
     """
     call = begin_pairwise(_ISEND_INPLACE, [tensor], group)
     return begun(*sending(call, tensor, dst, tag, group_dst))
@@ -190,7 +190,7 @@ def irecv_inplace(
 
     Raises: ValueError for two ranks, or none; AssertionError before initialisation.
     Deviates: *src* is the world's rank in subgroups too, where torch 2.13 hangs or fails.
-    See: https://docs.pytorch.org/docs/2.13/distributed.html
+    See: https://docs.pytorch.org/docs/2.15/distributed.html
     """
     call = begin_pairwise(_IRECV_INPLACE, [tensor], group)
     return begun(*receiving(call, tensor, src, tag, group_src))
@@ -207,7 +207,7 @@ def batch_p2p_ops_inplace(
 
     *group_name* is a group, or its name. A tensor has as many elements as the peer's.
     Raises: ValueError for another op; AssertionError for unequal lengths of *tag_list* and *tensors*, and before initialisation.
-    See: https://docs.pytorch.org/docs/2.13/distributed.html
+    See: https://docs.pytorch.org/docs/2.15/distributed.html
     """
     return batch(_BATCH_P2P_OPS_INPLACE, op_list, peer_list, tag_list, tensors, group_name)
 

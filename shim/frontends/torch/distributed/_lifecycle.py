@@ -34,7 +34,7 @@ _GET_GLOBAL_RANK = torch_function("get_global_rank")
 def is_available() -> bool:
     """Tell whether the frontend can be used, which is always so.
 
-    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.is_available
+    See: https://docs.pytorch.org/docs/2.15/distributed.html#torch.distributed.is_available
     """
     return True
 
@@ -43,7 +43,7 @@ def is_initialized() -> bool:
     """Tell whether ``init_process_group`` was called and the world is there.
 
     A forked child hears what its parent would, and can ask for ranks; what communicates raises RuntimeError in it.
-    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.is_initialized
+    See: https://docs.pytorch.org/docs/2.15/distributed.html#torch.distributed.is_initialized
     """
     return registry.world_view() is not None
 
@@ -91,7 +91,7 @@ def destroy_process_group(group: Any = None) -> None:
     """Leave *group*; without one, or for the world, leave every group and end the initialisation.
 
     Raises: AssertionError when not initialised; ValueError for a group that was destroyed before.
-    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.destroy_process_group
+    See: https://docs.pytorch.org/docs/2.15/distributed.html#torch.distributed.destroy_process_group
     """
     membership.destroy(_DESTROY, group)
 
@@ -111,7 +111,7 @@ def new_group(
     Ranks rise if *sort_ranks*; with *use_local_synchronization*, only members call. *timeout*, a timedelta, bounds its operations,
     *group_desc* describes it. A *device_id* that is not the world's raises AssertionError, *pg_options* UnsupportedError.
     Deviates: *use_local_synchronization* works with *backend* "mpi" too.
-    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.new_group
+    See: https://docs.pytorch.org/docs/2.15/distributed.html#torch.distributed.new_group
     """
     return membership.make_group(
         _NEW_GROUP, ranks, timeout, backend, pg_options, use_local_synchronization, group_desc, device_id, sort_ranks
@@ -122,7 +122,7 @@ def get_rank(group: Any = None) -> int:
     """Return the caller's rank in *group* (None: the world), -1 outside it.
 
     Raises: ValueError when not initialised.
-    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.get_rank
+    See: https://docs.pytorch.org/docs/2.15/distributed.html#torch.distributed.get_rank
     """
     return membership.rank_in(_GET_RANK, group)
 
@@ -131,7 +131,7 @@ def get_world_size(group: Any = None) -> int:
     """Return the number of ranks in *group* (None: the world), -1 outside it.
 
     Raises: ValueError when not initialised.
-    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.get_world_size
+    See: https://docs.pytorch.org/docs/2.15/distributed.html#torch.distributed.get_world_size
     """
     return membership.size_of(_GET_WORLD_SIZE, group)
 
@@ -140,7 +140,7 @@ def get_backend(group: Any = None) -> str:
     """Return the backend string that *group* (None: the world) was made with, in lower case.
 
     Raises: ValueError when not initialised or outside the group.
-    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.get_backend
+    See: https://docs.pytorch.org/docs/2.15/distributed.html#torch.distributed.get_backend
     """
     return Backend(view_of(_GET_BACKEND, group).backend)
 
@@ -167,7 +167,7 @@ def set_timeout(timeout: timedelta, group: Any = None) -> None:
 def get_process_group_ranks(group: Any) -> list[int]:
     """Return the world ranks of *group* (None: the world) in the order of their group ranks.
 
-    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.get_process_group_ranks
+    See: https://docs.pytorch.org/docs/2.15/distributed.html#torch.distributed.get_process_group_ranks
     """
     return list(view_of(_GET_RANKS, group).core.ranks)
 
@@ -177,7 +177,7 @@ def get_group_rank(group: ProcessGroup, global_rank: int) -> int:
 
     Raises: ValueError for a rank outside the group.
     Deviates: raises for ranks outside the world too; torch returns them unchanged for the default group.
-    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.get_group_rank
+    See: https://docs.pytorch.org/docs/2.15/distributed.html#torch.distributed.get_group_rank
     """
     return membership.group_rank(_GET_GROUP_RANK, group, global_rank)
 
@@ -187,7 +187,7 @@ def get_global_rank(group: ProcessGroup, group_rank: int) -> int:
 
     Raises: ValueError for a rank outside the group.
     Deviates: raises for ranks outside the world too; torch returns them unchanged for the default group.
-    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.get_global_rank
+    See: https://docs.pytorch.org/docs/2.15/distributed.html#torch.distributed.get_global_rank
     """
     return membership.world_rank(_GET_GLOBAL_RANK, group, group_rank)
 

@@ -30,7 +30,7 @@ def send(
 
     Raises: ValueError for the caller's own rank.
     Deviates: outside the group it warns and returns None, as isend does; torch 2.13 raises AttributeError.
-    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.send
+    See: https://docs.pytorch.org/docs/2.15/distributed.html#torch.distributed.send
     """
     members = group_of(_SEND, group)
     peer = peer_of(_SEND, members, dst, group_dst)
@@ -49,7 +49,7 @@ def recv(
     """Receive *tensor* from the world's rank *src* or *group*'s *group_src* (neither: any) and return the world's rank.
 
     Raises: RuntimeError (MismatchError) for a message with another number of elements or dtype.
-    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.recv
+    See: https://docs.pytorch.org/docs/2.15/distributed.html#torch.distributed.recv
     """
     members = group_of(_RECV, group)
     source = None if src is None and group_src is None else peer_of(_RECV, members, src, group_src)
@@ -69,7 +69,7 @@ def isend(
 
     Raises: ValueError unless exactly one of *dst* and *group_dst* is given; the caller itself may be it.
     Deviates: outside the group it always warns and returns None; torch 2.13 may raise ValueError for *dst*.
-    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.isend
+    See: https://docs.pytorch.org/docs/2.15/distributed.html#torch.distributed.isend
     """
     members = group_of(_ISEND, group)
     peer = partner_of(_ISEND, members, dst, group_dst)
@@ -87,7 +87,7 @@ def irecv(
 
     Its Work tells by ``source_rank`` which group rank the message came from.
     Raises: RuntimeError (MismatchError) by the Work's ``wait`` for a message with another number of elements or dtype.
-    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.irecv
+    See: https://docs.pytorch.org/docs/2.15/distributed.html#torch.distributed.irecv
     """
     members = group_of(_IRECV, group)
     source = partner_or_any(_IRECV, members, src, group_src)

@@ -47,7 +47,7 @@ def all_reduce(
     Raises: ValueError for an *op* that its dtype has not, as MAX of complex numbers.
     Deviates: a *tensor* whose elements share memory, as expand makes it, raises TypeError; torch 2.13 takes it. With a sparse
     tensor, it returns only after every rank has called, even with *async_op*.
-    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.all_reduce
+    See: https://docs.pytorch.org/docs/2.15/distributed.html#torch.distributed.all_reduce
     """
     members = group_of(_ALL_REDUCE, group)
     at_once = not open_blocks or begins_at_once(members)
@@ -67,7 +67,7 @@ def all_reduce_coalesced(
 
     Raises: TypeError when *tensors* is no list; ValueError for several dtypes or none; warns (FutureWarning).
     Deviates: even with *async_op*, it returns only after every rank has called, because the lists' lengths are compared.
-    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.all_reduce_coalesced
+    See: https://docs.pytorch.org/docs/2.15/distributed.html#torch.distributed.all_reduce_coalesced
     """
     return all_reduce_together(
         deprecated(_ALL_REDUCE_COALESCED, "all_reduce for each tensor"),
@@ -91,7 +91,7 @@ def reduce(
     Raises: ValueError unless exactly one of *dst* and *group_dst* is given.
     Deviates: other ranks' tensors are left as they are; torch 2.13 writes partial sums into them with gloo.
     Deviates: where *tensor* is written, one whose elements share memory raises TypeError; torch 2.13 takes it.
-    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.reduce
+    See: https://docs.pytorch.org/docs/2.15/distributed.html#torch.distributed.reduce
     """
     members = group_of(_REDUCE, group)
     kind, factor = PLAIN_SUM if op is SUM else reduction_of(_REDUCE, members, op, tensor)
@@ -111,7 +111,7 @@ def reduce_scatter(
     """Combine every rank's *input_list*, a tensor for each rank, by *op*; *output*, of the same shape, gets the rank's place in it.
 
     Raises: TypeError when *input_list* is no list; ValueError for a wrong length, size or dtype.
-    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.reduce_scatter
+    See: https://docs.pytorch.org/docs/2.15/distributed.html#torch.distributed.reduce_scatter
     """
     members = group_of(_REDUCE_SCATTER, group)
     into = one_of(_REDUCE_SCATTER, members, "output", output)
@@ -132,7 +132,7 @@ def reduce_scatter_single(
     """Combine all n ranks' *input*, of shape (n * m, ...) or (n, m, ...), by *op*; *output* (m, ...) gets the rank's part.
 
     Raises: ValueError for another shape or dtype.
-    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.reduce_scatter_single
+    See: https://docs.pytorch.org/docs/2.15/distributed.html#torch.distributed.reduce_scatter_single
     """
     return reduce_scatter_whole(
         _REDUCE_SCATTER_SINGLE, group_of(_REDUCE_SCATTER_SINGLE, group), output, input, op, async_op
@@ -149,7 +149,7 @@ def reduce_scatter_tensor(
     """Combine all n ranks' *input*, of shape (n * m, ...) or (n, m, ...), by *op*; *output* (m, ...) gets the rank's part.
 
     Raises: ValueError for another shape or dtype; warns (FutureWarning) of its new name, reduce_scatter_single.
-    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.reduce_scatter_tensor
+    See: https://docs.pytorch.org/docs/2.15/distributed.html#torch.distributed.reduce_scatter_tensor
     """
     return reduce_scatter_whole(
         renamed(_REDUCE_SCATTER_TENSOR, "reduce_scatter_single"),
@@ -171,7 +171,7 @@ def _reduce_scatter_base(
     """Combine every rank's *input*, (size * n, ...) or (size, n, ...), by *op*; *output* (n, ...) gets the rank's part.
 
     Raises: ValueError for another shape or dtype; warns (FutureWarning) of its new name, reduce_scatter_single.
-    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.reduce_scatter_single
+    See: https://docs.pytorch.org/docs/2.15/distributed.html#torch.distributed.reduce_scatter_single
     """
     return reduce_scatter_whole(
         renamed(_REDUCE_SCATTER_BASE, "reduce_scatter_single"),

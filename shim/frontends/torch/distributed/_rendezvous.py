@@ -17,7 +17,7 @@ def rendezvous(url: str, rank: int = -1, world_size: int = -1, **kwargs: Any) ->
 
     *kwargs*, such as ``timeout`` (a timedelta), go to the handler of the scheme: ``env``, ``tcp``, ``file`` or a registered one.
     Raises: RuntimeError for a scheme without a handler; AssertionError for a rank or size that is also in *url*.
-    See: https://docs.pytorch.org/docs/2.13/distributed.html#tcp-initialization
+    See: https://docs.pytorch.org/docs/2.15/distributed.html#tcp-initialization
     """
     return url_handlers.meet(_RENDEZVOUS, url, rank, world_size, kwargs)
 
@@ -27,6 +27,6 @@ def register_rendezvous_handler(scheme: str, handler: Callable[..., Iterator[tup
 
     ``init_process_group`` then takes an *init_method* of that scheme, and gives the handler its ``timeout``, a timedelta.
     Raises: RuntimeError where *scheme* has a handler.
-    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.register_rendezvous_handler
+    See: https://docs.pytorch.org/docs/2.15/distributed.html#torch.distributed.register_rendezvous_handler
     """
     url_handlers.register(_REGISTER, scheme, handler)

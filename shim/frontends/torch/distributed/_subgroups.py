@@ -43,7 +43,7 @@ def new_subgroups(
     Every rank of *group* calls it. Without *group_size* torch takes the number of accelerators: it must be given.
     *timeout* (a timedelta), *backend*, *pg_options* and *group_desc* are as in new_group.
     Raises: ValueError where *group_size* does not divide the ranks, and outside *group*.
-    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.new_subgroups
+    See: https://docs.pytorch.org/docs/2.15/distributed.html#torch.distributed.new_subgroups
     """
     whole = part_of_world(_NEW_SUBGROUPS, group)
     parts = equal_parts(_NEW_SUBGROUPS, whole, group_size)
@@ -63,7 +63,7 @@ def new_subgroups_by_enumeration(
     Every rank of the world calls it; the caller's own is None where it is in no list.
     *timeout* (a timedelta), *backend*, *pg_options* and *group_desc* are as in new_group.
     Raises: ValueError for a rank that occurs twice or is not in the world, before any group is made.
-    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.new_subgroups_by_enumeration
+    See: https://docs.pytorch.org/docs/2.15/distributed.html#torch.distributed.new_subgroups_by_enumeration
     """
     parts = listed_parts(_BY_ENUMERATION, ranks_per_subgroup_list)
     return make_parts(_BY_ENUMERATION, parts, timeout, backend, pg_options, group_desc, False)
@@ -82,7 +82,7 @@ def split_group(
     None is returned on ranks in no list. A *backend* must be a part of the parent's; *timeout*, a timedelta, is by default the parent's;
     *pg_options* and *group_desc* are as in new_group.
     Raises: ValueError for an empty list, and for ranks that occur twice or are not in *parent_pg*.
-    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.split_group
+    See: https://docs.pytorch.org/docs/2.15/distributed.html#torch.distributed.split_group
     """
     parent = part_of_world(_SPLIT, parent_pg)
     division = groups.next_name_of(parent.core.ranks)  # counted even when it is refused: the other ranks count it
@@ -104,7 +104,7 @@ def shrink_group(
 
     What still runs in *group* is given up, whatever *shrink_flags* say; *pg_options* raises UnsupportedError.
     Raises: ValueError for ranks that are not in it, occur twice, or are all it has; RuntimeError on an excluded rank.
-    See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.distributed_c10d.shrink_group
+    See: https://docs.pytorch.org/docs/2.15/distributed.html#torch.distributed.distributed_c10d.shrink_group
     """
     old = part_of_world(_SHRINK, group)
     remaining = remaining_ranks(_SHRINK, old.core, ranks_to_exclude)

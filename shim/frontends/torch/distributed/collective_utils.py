@@ -32,7 +32,7 @@ def broadcast(
     *stage_name* says in messages what is being done.
     Raises: RuntimeError on every rank when the call raises, or *rank* gives False for *success*.
     Deviates: *rank* is a rank in *pg*; torch 2.13 takes it for one of the world too, and fails where they differ.
-    See: https://github.com/pytorch/pytorch/blob/v2.13.0/torch/distributed/collective_utils.py
+    See: https://github.com/pytorch/pytorch/blob/v2.15.0/torch/distributed/collective_utils.py
     """
     return broadcast_stage(_BROADCAST, data_or_fn, success, stage_name, rank, pg)
 
@@ -42,7 +42,7 @@ def all_gather(data_or_fn: Any, stage_name: str | None = None, pg: ProcessGroup 
 
     Raises: RuntimeError on every rank when a call raises, or *stage_name* differs.
     Deviates: torch 2.13 ends in a TypeError in the first case, and leaves the differing ranks out in the second.
-    See: https://github.com/pytorch/pytorch/blob/v2.13.0/torch/distributed/collective_utils.py
+    See: https://github.com/pytorch/pytorch/blob/v2.15.0/torch/distributed/collective_utils.py
     """
     return all_gather_stage(_ALL_GATHER, data_or_fn, stage_name, pg)
 
@@ -56,7 +56,7 @@ def all_gather_object_enforce_type(
     """Put every rank's *obj* in *pg* into *object_list*; *type_checker* must find each to be of the first one's type.
 
     Raises: TypeError on every rank, after the objects are in the list.
-    See: https://github.com/pytorch/pytorch/blob/v2.13.0/torch/distributed/collective_utils.py
+    See: https://github.com/pytorch/pytorch/blob/v2.15.0/torch/distributed/collective_utils.py
     """
     return all_gather_of_type(_ENFORCE_TYPE, pg, object_list, obj, type_checker)
 

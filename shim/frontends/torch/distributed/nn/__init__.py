@@ -1,6 +1,6 @@
 """``torch.distributed.nn``: collectives that return new tensors, with gradients.
 
-See: https://docs.pytorch.org/docs/2.13/distributed.html#collective-functions
+See: https://docs.pytorch.org/docs/2.15/distributed.html#collective-functions
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ Ranks are the world's, also in a subgroup. The gradient is that of the sum of al
 run backward, and gradients of tensors of other frameworks are not followed.
 Deviates: the default *group* is the world at the time of the call; in torch, at the time of the import. A graph of ``torch.compile``
 ends at each of these functions; torch raises RuntimeError.
-See: https://docs.pytorch.org/docs/2.13/distributed.html
+See: https://docs.pytorch.org/docs/2.15/distributed.html
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def broadcast(tensor: Tensor, src: int, group: ProcessGroup | None = None) -> An
 
     *src* gets the sum of all gradients; the others' is zero.
     Raises: ValueError for a *src* outside *group*; warns (FutureWarning) that torch deprecates it.
-    See: https://docs.pytorch.org/docs/2.13/distributed.html
+    See: https://docs.pytorch.org/docs/2.15/distributed.html
     """
     caller = deprecated(_BROADCAST, "_functional_collectives.broadcast")
     call = begin_call(caller, group_of(caller, group), [tensor])
@@ -71,7 +71,7 @@ def gather(tensor: Tensor, dst: int = 0, group: ProcessGroup | None = None) -> t
 
     Raises: ValueError for a *dst* outside *group*.
     Deviates: *dst* is a world rank in subgroups too, which torch 2.13 mixes up with the group rank; shapes may differ.
-    See: https://docs.pytorch.org/docs/2.13/distributed.html
+    See: https://docs.pytorch.org/docs/2.15/distributed.html
     """
     call = begin_call(_GATHER, group_of(_GATHER, group), [tensor])
     root = root_of(_GATHER, call.group, dst, None)
@@ -83,7 +83,7 @@ def scatter(tensors: Sequence[Tensor] | None, src: int = 0, group: ProcessGroup 
 
     Raises: ValueError for another number of *tensors* than ranks; RuntimeError for a placeholder of another shape.
     Deviates: *src* is a world rank in subgroups too and may be None, as torch documents; shapes may differ.
-    See: https://docs.pytorch.org/docs/2.13/distributed.html
+    See: https://docs.pytorch.org/docs/2.15/distributed.html
     """
     members = group_of(_SCATTER, group)
     return scatter_of_any_shapes(_SCATTER, members, tensors, root_of(_SCATTER, members, src, None))
@@ -94,7 +94,7 @@ def reduce(tensor: Tensor, dst: int, op: AnyReduceOp = ReduceOp.SUM, group: Proc
 
     Raises: ValueError for a *dst* outside *group*, and for an *op* that the dtype has not.
     Deviates: other ranks get zeros; in torch, a copy that stops gradients. Gradients honour *op*; torch ignores it.
-    See: https://docs.pytorch.org/docs/2.13/distributed.html
+    See: https://docs.pytorch.org/docs/2.15/distributed.html
     """
     call = begin_call(_REDUCE, group_of(_REDUCE, group), [tensor])
     kind, factor = reduction_of(_REDUCE, call.group, op, tensor)
@@ -108,7 +108,7 @@ def reduce_scatter(
 
     Raises: ValueError for another number of tensors than ranks; warns (FutureWarning) that torch deprecates it.
     Deviates: gradients honour *op*, which torch ignores; ranks with the same extremum share its gradient equally.
-    See: https://docs.pytorch.org/docs/2.13/distributed.html
+    See: https://docs.pytorch.org/docs/2.15/distributed.html
     """
     caller = deprecated(_REDUCE_SCATTER, "_functional_collectives.reduce_scatter_single")
     members = group_of(caller, group)
@@ -124,7 +124,7 @@ def all_gather(tensor: Tensor, group: ProcessGroup | None = None) -> tuple[Any, 
 
     Raises: TypeError for what is no tensor; warns (FutureWarning) that torch deprecates it.
     Deviates: shapes may differ; torch requires equal shapes.
-    See: https://docs.pytorch.org/docs/2.13/distributed.html
+    See: https://docs.pytorch.org/docs/2.15/distributed.html
     """
     caller = deprecated(_ALL_GATHER, "_functional_collectives.all_gather_single")
     call = begin_call(caller, group_of(caller, group), [tensor])
@@ -136,7 +136,7 @@ def _all_gather_base(output_tensor: Tensor, input_tensor: Tensor, group: Process
 
     Raises: ValueError for another shape.
     Deviates: its gradient works on every engine; torch has one on NCCL and XCCL only.
-    See: https://docs.pytorch.org/docs/2.13/distributed.html
+    See: https://docs.pytorch.org/docs/2.15/distributed.html
     """
     call = begin_call(_ALL_GATHER_BASE, group_of(_ALL_GATHER_BASE, group), [input_tensor])
     call.check_tensors([output_tensor], "output")
@@ -149,7 +149,7 @@ def all_to_all(
     """Send tensor *j* of *input_tensor_list* to rank *j*; write what comes into *output_tensor_list*, of the same shapes, and return it.
 
     Raises: ValueError for another number of tensors than ranks, or another size.
-    See: https://docs.pytorch.org/docs/2.13/distributed.html
+    See: https://docs.pytorch.org/docs/2.15/distributed.html
     """
     members = group_of(_ALL_TO_ALL, group)
     parts = list_for_all(Call(_ALL_TO_ALL, members), "input", input_tensor_list)
@@ -170,7 +170,7 @@ def all_to_all_single(
 
     *output_split_sizes* and *input_split_sizes* are the rows of each rank's part; None means equal parts.
     Raises: ValueError for sizes that do not add up; warns (FutureWarning) that torch deprecates it.
-    See: https://docs.pytorch.org/docs/2.13/distributed.html
+    See: https://docs.pytorch.org/docs/2.15/distributed.html
     """
     caller = deprecated(_ALL_TO_ALL_SINGLE, "_functional_collectives.all_to_all_single")
     call = begin_call(caller, group_of(caller, group), [input])
@@ -187,7 +187,7 @@ def all_reduce(tensor: Tensor, op: AnyReduceOp = ReduceOp.SUM, group: ProcessGro
 
     Raises: ValueError for an *op* that the dtype has not; warns (FutureWarning) that torch deprecates it.
     Deviates: the gradients of MAX, MIN (shared equally by the ranks that hold it) and PRODUCT are the mathematical ones.
-    See: https://docs.pytorch.org/docs/2.13/distributed.html
+    See: https://docs.pytorch.org/docs/2.15/distributed.html
     """
     caller = deprecated(_ALL_REDUCE, "_functional_collectives.all_reduce")
     call = begin_call(caller, group_of(caller, group), [tensor])
