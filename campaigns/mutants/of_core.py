@@ -178,8 +178,8 @@ MUTANTS = (
     ),
     _in_objects(
         "sizes-of-the-root-alone",
-        "return _unpack(group, everything, sizes) if group.rank == root else None",
-        "return _unpack(group, everything, sizes)",
+        "return _unpack(group, everything, sizes, form) if group.rank == root else None",
+        "return _unpack(group, everything, sizes, form)",
     ),
     _in_objects(
         "not-told-of-the-unpicklable",
@@ -188,7 +188,7 @@ MUTANTS = (
     ),
     _in_objects("other-number-taken", "    if sent != count:\n", "    if sent < count:\n"),
     _in_objects("forbidden-and-sent", '    if said == "0":\n', '    if said == "00":\n'),
-    _in_objects("starts-of-the-next", "(group, view[end - size : end])", "(group, view[max(end - size - 1, 0) : end])"),
+    _in_objects("starts-of-the-next", "view[end - size : end]", "view[max(end - size - 1, 0) : end]"),
     _in_tables("queue-last-first", "value = queue.popleft()", "value = queue.pop()"),
     _in_tables("compare-with-nothing", "        if there is None and expected:\n            return [expected]\n", ""),
     _in_tables("add-starts-at-one", 'self._values.get(key, b"0")', 'self._values.get(key, b"1")'),

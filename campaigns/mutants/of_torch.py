@@ -379,4 +379,6 @@ MUTANTS = (
         "return",
         "backend/test_one_world",
     ),
+    _in("_restricted_objects.py", "any-class", " in _PLAIN:", ":", "collectives/test_torch_restricted_objects"),
+    _in("_methods/call_hooks.py", "hooks-told-twice", '"raised", False):', '"", False):', "groups/test_torch_hooks"),
 )
