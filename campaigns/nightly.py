@@ -68,6 +68,11 @@ JOBS = {
     "torch-suite": Job("shim/core, frontends/torch", ((_PYTHON, "-m", "campaigns.torch_suite"),)),
     "fuzzing": Job("the frontends' signatures, shim/core", ((*_PYTEST, "tests/fuzzing", "--fuzz-seconds", "100"),)),
     "tests": Job("shim/", ((*_PYTEST, "-m", "nightly"),)),
+    "installed": Job(  # which the tests otherwise ask not to follow
+        "shim/record, frontends/_releases.py",
+        ((*_PYTEST, "-n", "2", "tests/frontends", "tests/substitution"),),
+        (("SHIM_API", ""),),
+    ),
     "gloo": _core_on("c10d"),
     "mpi": _core_on("mpi"),
     "mutants": Job("tests/", ((_PYTHON, "-m", "campaigns.mutants"),)),

@@ -8,6 +8,7 @@ The marks say how many those are: the comparisons happen in rank processes and i
 from __future__ import annotations
 
 import os
+import signal
 from collections import defaultdict
 
 import debian_packages
@@ -15,11 +16,17 @@ import mpi_seats
 import preloaded_programs
 import pytest
 
+from shim.record import FRONTENDS
+
 pytest_plugins = ["pytester"]
+
+NEWEST = ",".join(FRONTENDS.values())
 
 
 def pytest_configure(config: pytest.Config) -> None:
     os.environ["SHIM_MEASURED"] = "off"  # tests leave nothing in the user's home
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # which a shell's background has ignored, and tests send
+    os.environ.setdefault("SHIM_API", NEWEST)  # the newest releases' names, whichever are installed
     if os.environ.get("SHIM_ENGINE") == "mpi":
         mpi_seats.install()
     if hasattr(config, "workerinput"):
@@ -38,6 +45,10 @@ def pytest_configure(config: pytest.Config) -> None:
         "markers",
         "programs(*names): the test needs these programs of Debian packages; it is skipped where one is missing, and fails "
         "where CI=true is set",
+    )
+    config.addinivalue_line(
+        "markers",
+        "newest: the test calls what only the newest release has; it is deselected where SHIM_API asks for others",
     )
     config.addinivalue_line(
         "markers", "engine(name): the test is about this engine alone; it is deselected where SHIM_ENGINE is another"
@@ -103,11 +114,13 @@ def pytest_unconfigure() -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Deselect what is about another engine than the one that the ranks will have; pytest tells how many those are."""
+    """Deselect what is about another engine or release than the one that the ranks will have; pytest tells how many those are."""
     chosen = os.environ.get("SHIM_ENGINE") or "shared_memory"
     others = [item for item in items if (mark := item.get_closest_marker("engine")) and mark.args[0] != chosen]
     if chosen == "mpi":
         others += [item for item in items if item.get_closest_marker("own_ranks") and item not in others]
+    if os.environ["SHIM_API"] != NEWEST:
+        others += [item for item in items if item.get_closest_marker("newest") and item not in others]
     if others:
         items[:] = [item for item in items if item not in others]
         config.hook.pytest_deselected(items=others)

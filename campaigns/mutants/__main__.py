@@ -37,6 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"{mutant.name:45} {mutant.file}")
     if given.list or not chosen:
         return 0 if chosen else 2
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # which a shell's background has ignored, and tests send
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # with the files put back
     survivors = []
     for number, mutant in enumerate(chosen, start=1):

@@ -35,9 +35,9 @@ def follow(names: dict[str, Any]) -> None:
     for name in later & names.keys():
         del names[name]
     names["__all__"] = [name for name in names["__all__"] if name not in later]
-    for name, record in there.items():
-        if isinstance(names.get(name), type) and isinstance(record, Mapping):
-            _take_later_methods(names[name], newest[name], record)
+    for name in there.keys() & newest.keys():
+        if isinstance(names.get(name), type):
+            _take_later_methods(names[name], newest[name], there)
     _import_earlier_forms(frontend, followed)
     for name, thing in names.items():
         while isinstance(thing, FunctionType) and thing in _earlier:
@@ -84,11 +84,12 @@ def _of_later(module: str, name: str) -> Absent:
     )
 
 
-def _take_later_methods(cls: type, newest: Record, there: Mapping[str, str]) -> None:
-    """Take from *cls* the methods that it has for the *newest* release and that are not *there* yet; its state is used by other methods."""
-    for name in set(newest) - there.keys():
-        for base in cls.__mro__:
-            if isinstance(vars(base).get(name), FunctionType) and base.__module__.startswith("shim."):
+def _take_later_methods(cls: type, newest: Record, there: Mapping[str, Record]) -> None:
+    """Take from *cls* the methods that the *newest* release has, and what is *there*, its classes, not yet. Other methods use its state."""
+    for base in cls.__mro__:
+        later = set(newest) - set(there[cls.__name__]) - set(there.get(base.__name__, ()))
+        for name in later & vars(base).keys() if base.__module__.startswith("shim.") else ():
+            if isinstance(vars(base)[name], FunctionType):
                 delattr(base, name)
 
 

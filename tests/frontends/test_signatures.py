@@ -10,7 +10,7 @@ import os
 import pkgutil
 import subprocess
 import sys
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -313,7 +313,8 @@ def ends_late(*_: Any, **__: Any) -> None:
 def test_a_record_that_is_not_made_again_is_counted(
     monkeypatch: pytest.MonkeyPatch, installed: str | None, run: Any, passed: bool, told: str
 ) -> None:
-    monkeypatch.setattr(report.importlib.util, "find_spec", lambda name: installed)
+    util = SimpleNamespace(find_spec=lambda name: installed)
+    monkeypatch.setattr(report, "importlib", SimpleNamespace(util=util))
     monkeypatch.setattr(report, "version_of", lambda name: installed)
     monkeypatch.setattr(report.subprocess, "run", run)
     console = Console(file=io.StringIO(), width=120)

@@ -6,12 +6,13 @@ from datetime import timedelta
 from typing import Any
 
 from shim.frontends._releases import earlier_form_of
-from shim.frontends.torch.distributed import _lifecycle, collective_utils
+from shim.frontends.torch._earlier import before_2_14
+from shim.frontends.torch.distributed import collective_utils
 
 collective_utils.all_gather_object_enforce_type.__defaults__ = (lambda x, y: type(x) == type(y),)  # noqa: E721
 
 
-@earlier_form_of(_lifecycle.init_process_group)
+@earlier_form_of(before_2_14.init_process_group)
 def init_process_group(
     backend: str | None = None,
     init_method: str | None = None,
@@ -23,6 +24,6 @@ def init_process_group(
     pg_options: Any = None,
     device_id: Any = None,
 ) -> None:
-    return _lifecycle.init_process_group(
+    return before_2_14.init_process_group(
         backend, init_method, timeout, world_size, rank, store, group_name, pg_options, device_id
     )

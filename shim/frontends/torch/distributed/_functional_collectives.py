@@ -320,3 +320,6 @@ def permute_tensor(self: Tensor, src_dst: Sequence[int], group: _Group, tag: str
     rows: Any = self
     rows = rows if len(rows.shape) else rows.reshape(1)  # one without dimensions travels as one of one element
     return differentiable.all_to_all(call, rows, *permuted_splits(call, rows, src_dst))
+
+
+_releases.follow(globals())

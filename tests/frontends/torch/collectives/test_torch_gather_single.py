@@ -15,6 +15,8 @@ from wrong_calls import assert_refused, assert_refused_on_one, named
 import shim.frontends.torch.distributed as dist
 from shim.conformance import oracle
 
+pytestmark = pytest.mark.newest
+
 FUNCTIONS = ("gather_single", "gather_into_tensor")
 SHAPES = [
     ((3, 2), "joined"),

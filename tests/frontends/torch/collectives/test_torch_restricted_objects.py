@@ -18,6 +18,8 @@ import shim.frontends.torch.distributed as dist
 from shim.errors import MismatchError, UnsupportedError
 from shim.frontends.torch._restricted_objects import WEIGHTS
 
+pytestmark = pytest.mark.newest
+
 ran: list[int] = []  # the ranks whose traps have run here
 
 

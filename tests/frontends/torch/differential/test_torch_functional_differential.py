@@ -267,8 +267,8 @@ UNLIKE: dict[str, tuple[Call, Any, Any, str]] = {
         lambda rank: values(0, 2),
         "torch documents None and fails on it",
     ),
-    "an op that is no string": (
-        lambda s: s.f.all_reduce(s.x(2), op(s, "SUM"), s.everyone),
+    "an op that is a number": (
+        lambda s: s.f.all_reduce(s.x(2), 7, s.everyone),
         lambda rank: AttributeError,
         lambda rank: TypeError,
         "torch asks the op for its lower(); a wrong type is a TypeError",

@@ -229,7 +229,9 @@ def keep(groups: dict[str, Any], name: str, group: Any) -> Any:
 
 def answer(module: Any, groups: dict[str, Any], ask: Ask) -> Any:
     try:
-        return plain(module, ask(module, groups))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FutureWarning)  # of what a later torch than the installed one deprecates
+            return plain(module, ask(module, groups))
     except Exception as error:  # of whatever class: that is what is compared
         if module is dist and not isinstance(error, ShimError):
             raise

@@ -16,6 +16,8 @@ import shim.frontends.torch.distributed as dist
 import shim.frontends.torch.distributed._functional_collectives as functional
 from shim.errors import UnsupportedError
 
+pytestmark = pytest.mark.newest
+
 
 @pytest.mark.ranks(3)
 @pytest.mark.parametrize("kind", KINDS)

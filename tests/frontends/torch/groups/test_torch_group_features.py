@@ -15,6 +15,8 @@ from wrong_calls import assert_refused, named
 import shim.frontends.torch.distributed as dist
 from shim.errors import CollectiveTimeoutError, UnsupportedError
 
+pytestmark = pytest.mark.newest
+
 HOUR = timedelta(hours=1)
 
 

@@ -15,6 +15,8 @@ from wrong_calls import assert_refused
 import shim.frontends.torch.distributed as dist
 from shim.errors import EngineError, MismatchError, PeerLostError, RankError, StateError
 
+pytestmark = pytest.mark.newest
+
 TWO, FOUR = [(2,)], [(4,)]
 
 
