@@ -39,14 +39,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0 if chosen else 2
     signal.signal(signal.SIGINT, signal.default_int_handler)  # which a shell's background has ignored, and tests send
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # with the files put back
-    survivors = []
+    survivors: list[str] = []
+    is_whole = True  # the engine that is built
     for number, mutant in enumerate(chosen, start=1):
         began = time.monotonic()
+        if not mutant.is_native and not is_whole:
+            _build(quickly=False)
+        is_whole = not mutant.is_native
         verdict = _verdict(mutant)
         print(f"{number:3}/{len(chosen)} {mutant.name:45} {verdict} ({time.monotonic() - began:.0f} s)", flush=True)
         if not verdict.startswith("killed"):
             survivors.append(mutant.name)
-    if any(mutant.is_native for mutant in chosen):
+    if not is_whole:
         _build(quickly=False)
     print(
         f"{len(chosen) - len(survivors)} of {len(chosen)} mutants killed" + "".join(f"\n  {name}" for name in survivors)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -27,9 +28,14 @@ class Mutant:
         """Return why the mistake cannot be made in the product at *root*, or nothing."""
         if not (root / self.file).is_file():
             return f"there is no {self.file}"
-        count = (root / self.file).read_text(encoding="utf-8").count(self.before)
-        if count != 1:
-            return f"{self.file} has the text {count} times"
+        text = (root / self.file).read_text(encoding="utf-8")
+        if text.count(self.before) != 1:
+            return f"{self.file} has the text {text.count(self.before)} times"
+        if not self.is_native:
+            try:
+                ast.parse(text.replace(self.before, self.after))
+            except SyntaxError as error:
+                return f"{self.file} is no Python then: {error}"
         missing = [test for test in self.tests if not (root / test).exists()]
         return f"there is no {missing[0]}" if missing else ""
 

@@ -106,7 +106,7 @@ MUTANTS = (
         "        if name in STATE.groups:\n",
         "        if name in STATE.groups and False:\n",
     ),
-    _in_groups("process_group.py", "engine-not-closed", "            engine.close(why)\n", ""),
+    _in_groups("process_group.py", "engine-not-closed", "            engine.close(why)\n", "            pass\n"),
     _in_groups(
         "world.py",
         "forked-child-goes-on",
