@@ -55,8 +55,13 @@ def original() -> Original:
     """Return the process of which programs are copies. It is started when the first is."""
     global _original
     if _original is None:
-        _original = Original([name for name in _MODULES if find_spec(name.partition(".")[0])], QUIET)
+        _original = Original([name for name in _MODULES if _is_installed(name.partition(".")[0])], QUIET)
     return _original
+
+
+def _is_installed(package: str) -> bool:
+    found = find_spec(package)
+    return found is not None and found.origin is not None  # a folder of tests that has the name has no origin
 
 
 class SharedOriginal:

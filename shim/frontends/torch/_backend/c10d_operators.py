@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 
+from shim.core.calls import tell
 from shim.errors import UnsupportedError
 from shim.frontends.torch._calls.reduce_op import ReduceOp, is_op
 from shim.frontends.torch._errors import torch_function
@@ -42,6 +43,7 @@ _OPERATORS: Mapping[str, tuple[str, str | None]] = {
     "barrier": ("barrier", "BarrierOptions"),
     "broadcast_": ("broadcast", "BroadcastOptions"),
     "gather_": ("gather", "GatherOptions"),
+    "gather_into_tensor_": ("gather_single", "GatherOptions"),
     "recv_": ("recv", None),
     "recv_any_source_": ("recv_anysource", None),
     "reduce_": ("reduce", "ReduceOptions"),
@@ -58,23 +60,26 @@ _FIELDS = {
     "root_tensor": "rootTensor",
     "timeout": "timeout",
 }
+_MESSAGES = ("send", "recv", "recv_anysource")  # whose peer may come later
 _LEFT_OUT = ("process_group", "sparse_indices", "tensor")  # the last tells a barrier of its device
 _registered: list[str] = []
 _registering = threading.Lock()
 
 
 class SeenCall(AbstractContextManager["SeenCall"]):
-    """A call of a method with *arguments* and *named* that is made within it through torch's own: modes and tracers see its operator.
+    """A call of *group*'s *method* with *arguments* and *named* that is made within it through torch's own: modes, tracers and hooks see it.
 
     The two are given back as torch's own method takes them. It takes neither other frameworks' tensors nor lists that are none: that is no
-    error here, and nothing has been called.
+    error here, and nothing has been called. What a mode or hook raises before the call is told to the other ranks, which would wait.
     """
 
-    def __init__(self, arguments: Sequence[Any], named: Mapping[str, Any]) -> None:
+    def __init__(self, group: Any, method: str, arguments: Sequence[Any], named: Mapping[str, Any]) -> None:
+        self.group, self.method = group, method
         ops = [getattr(argument, "reduceOp", argument) for argument in (*arguments, *named.values())]
         self.op = next((op for op in ops if is_op(op)), None)
         self.arguments = [_as_torchs(argument) for argument in arguments]
         self.named = {name: _as_torchs(argument) for name, argument in named.items()}
+        self.is_begun = False  # whether the engine was given it
         self.works: list[Any] = []  # that came of it
 
     def __enter__(self) -> SeenCall:
@@ -85,7 +90,15 @@ class SeenCall(AbstractContextManager["SeenCall"]):
 
     def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> bool:
         _thread.call = self._outer
-        return not self.works and isinstance(error, TypeError) and "incompatible function arguments" in str(error)
+        if self.is_begun or error is None:
+            return False
+        if isinstance(error, TypeError) and "incompatible function arguments" in str(error):
+            return True
+        if type(error) is RuntimeError:  # as of torch's NaN check, which does not say on which rank
+            error.args = (f"{error} ({self.group.core.label(self.group.core.rank, of_size=True)})",)
+        if self.method not in _MESSAGES:
+            tell(self.group.core, f"ProcessGroup.{self.method}: {error!r}")
+        return False
 
 
 def is_seen() -> bool:
@@ -99,8 +112,10 @@ def register() -> None:
         return
     with _registering:
         for name, (method, options) in list(_OPERATORS.items())[len(_registered) :]:
-            kernel = _kernel(getattr(torch.ops.c10d, name).default, method, options)
-            _LIBRARY.impl(name, kernel, _PLACE.name, with_keyset=True)
+            operator = getattr(torch.ops.c10d, name, None)  # some are newer than this torch
+            if operator is not None:
+                kernel = _kernel(operator.default, method, options)
+                _LIBRARY.impl(name, kernel, _PLACE.name, with_keyset=True)
             _registered.append(name)
 
 
@@ -111,18 +126,35 @@ def _kernel(operator: Any, method: str, options: str | None) -> Callable[..., An
 
     def kernel(keys: Any, *given: Any) -> Any:
         group = _c10d.ProcessGroup.unbox(given[place])
-        if not hasattr(group, "carry_out") or keys.has(_core.DispatchKey.Meta):  # meta tensors have nothing to move
+        # Meta tensors have nothing to move. A group's hooks are called by torch's kernels, which come back to its backend.
+        is_ours = hasattr(group, "carry_out") and not keys.has(_core.DispatchKey.Meta)
+        if not is_ours or (group.hooks and method != "gather_single"):
             return operator.redispatch(keys & _AFTER, *given)
-        work = group.carry_out(method, *_arguments(dict(zip(names, given, strict=False)), options))
-        call = getattr(_thread, "call", None)
-        if call is None:  # a graph's, which waits for nothing
-            work.wait()
-        else:
-            call.works.append(work)
+        arguments = _arguments(dict(zip(names, given, strict=False)), options)
+        work = _gathered(group, *arguments) if group.hooks else carried_out(group.carry_out, method, *arguments)
         boxed = _c10d._create_work_from_future(work.get_future()).boxed()
         return (given[0], boxed) if returns_tensors else boxed
 
     return kernel
+
+
+def carried_out(carry_out: Callable[..., Any], *arguments: Any) -> Any:
+    """Return the work that *carry_out* gives, of the call that is being seen, or else of a graph: it has ended then."""
+    call = getattr(_thread, "call", None)
+    if call is not None:
+        call.is_begun = True
+    work = carry_out(*arguments)
+    if call is None:  # a graph's, which waits for nothing
+        work.wait()
+    else:
+        call.works.append(work)
+    return work
+
+
+def _gathered(group: Any, output: Any, input: Any, opts: Any) -> Any:
+    """Gather into one tensor by a call with a list, past the hooks: torch's kernel for one tensor asks no backend in Python."""
+    parts = [list(output.view(group.size(), *input.shape))] if opts.rootRank == group.rank() else []
+    return carried_out(group.gather, parts, [input], opts)
 
 
 def _arguments(given: Mapping[str, Any], options: str | None) -> list[Any]:

@@ -6,8 +6,9 @@ torch's C++ code (DDP's reducer, functional collectives) comes to its methods by
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
-from types import FunctionType
+from collections.abc import Callable, Mapping
+from datetime import timedelta
+from types import FunctionType, MappingProxyType
 from typing import Any, cast
 
 import torch
@@ -16,16 +17,21 @@ import torch.distributed as torch_distributed
 from shim.core import groups
 from shim.errors import UnsupportedError
 from shim.frontends.torch._backend.c10d_operators import SeenCall, is_seen, register
+from shim.frontends.torch._backend.hooks import Hooked, aborting, add_collective
 from shim.frontends.torch._backend.own_record import by_torch
+from shim.frontends.torch._backend.store import EngineStore
 from shim.frontends.torch._calls.work import Work
+from shim.frontends.torch._compiled_graphs import between_graphs
 from shim.frontends.torch._errors import torch_function
 from shim.frontends.torch._groups import registry
 from shim.frontends.torch._groups.backends import Backend
 from shim.frontends.torch._groups.process_group import ProcessGroup
 from shim.frontends.torch._methods.other_collectives import OtherCollectives
 from shim.frontends.torch._methods.overloaded_collectives import OverloadedCollectives
+from shim.frontends.torch._stores.stores import Store
 
 _TorchWork: Any = torch_distributed.Work
+_NO_TIMEOUT = timedelta(0)
 
 
 class EngineWork(Work, _TorchWork):  # type: ignore[misc]  # torch's stubs give its methods other types
@@ -41,6 +47,18 @@ class EngineWork(Work, _TorchWork):  # type: ignore[misc]  # torch's stubs give 
     def boxed(self) -> Any:
         """Return what torch's graphs hold in place of a work."""
         return _TorchWork.boxed(self)
+
+
+class _WatchedWork(EngineWork):
+    """The work of a *group* that has abort hooks: they are called if it ends by the group's failure."""
+
+    def __init__(self, work: Work, group: EngineGroup) -> None:
+        super().__init__(work)
+        self._group = group
+
+    def wait(self, timeout: timedelta = _NO_TIMEOUT) -> bool:
+        with aborting(self._group):
+            return super().wait(timeout)
 
 
 _TorchGroup: Any = torch_distributed.ProcessGroup
@@ -64,6 +82,9 @@ class EngineGroup(ProcessGroup, _TorchGroup):  # type: ignore[misc]  # of Any, a
 
     See: https://docs.pytorch.org/docs/2.13/distributed.html#torch.distributed.ProcessGroup
     """
+
+    hooks: frozenset[object] = frozenset()  # of torch's, which see its calls
+    abort_hooks: Mapping[int, Callable[[], object]] = MappingProxyType({})
 
     def __init__(
         self, core: groups.ProcessGroup, group_name: str, group_desc: str, backend: str, tag: str = ""
@@ -100,6 +121,21 @@ class EngineGroup(ProcessGroup, _TorchGroup):  # type: ignore[misc]  # of Any, a
         """Describe the group by *description*."""
         self._set_group_desc(description)
 
+    @property
+    def supports_splitting(self) -> bool:
+        """Always. torch's ``split_group`` (2.15) asks what serves the CPU, which is the group itself."""
+        return True
+
+    def split_group(self, *arguments: Any, **named: Any) -> ProcessGroup | None:
+        """Make a group of this group's ranks, as the frontend's class does; torch's own ``split_group`` puts it into torch's record."""
+        with by_torch():
+            return super().split_group(*arguments, **named)
+
+    def get_group_store(self) -> Any:
+        """Return the part of the world's store that is this group's, as a store of torch's too."""
+        store = super().get_group_store()
+        return EngineStore(lambda: store._core) if isinstance(store, Store) else store
+
     def shutdown(self) -> None:
         """End it on this rank, the world with all groups, and have the frontend forget it; torch forgets it itself."""
         is_world = registry.is_world(self)
@@ -119,7 +155,11 @@ class EngineGroup(ProcessGroup, _TorchGroup):  # type: ignore[misc]  # of Any, a
 
     def carry_out(self, method: str, *arguments: Any, **named: Any) -> EngineWork:
         """Return the work of the *method* called so, with these arguments, of which torch's dispatcher sees nothing."""
-        return EngineWork(getattr(super(), method)(*arguments, **named))
+        carry_out = getattr(super(), method)
+        if not self.abort_hooks:
+            return EngineWork(carry_out(*arguments, **named))
+        with aborting(self):
+            return _WatchedWork(carry_out(*arguments, **named), self)
 
     def _start_coalescing(self, device: Any) -> None:
         _refuse("_start_coalescing", f"no operations of several devices to begin together, got {device}")
@@ -131,23 +171,6 @@ class EngineGroup(ProcessGroup, _TorchGroup):  # type: ignore[misc]  # of Any, a
         _refuse("_register_on_completion_hook", f"no hooks for works that end, got {hook!r}")
 
 
-def _refuse_hooks() -> None:
-    """Refuse torch's hooks around each call, where torch (2.14) has them: its own kernels call them, which serve no group of the engine's."""
-
-    def refusing(name: str) -> Callable[..., None]:
-        def register(self: EngineGroup, hook_id: int, hook: Any) -> None:
-            what = f"no hooks for calls or their ends, got {hook!r} as {hook_id}"
-            _refuse(
-                name, f"{what}\nA TorchDispatchMode sees each call on its own thread, and CommDebugMode counts them."
-            )
-
-        return register
-
-    for name in ("register_pre_hook", "register_post_hook", "register_abort_hook"):
-        if hasattr(_TorchGroup, name):
-            setattr(EngineGroup, name, refusing(name))
-
-
 def _refuse(name: str, what: str) -> None:
     raise torch_function(f"ProcessGroup.{name}").explain(UnsupportedError(f"the engine has {what}"))
 
@@ -157,8 +180,8 @@ def _returning_torchs_work(name: str, method: Callable[..., Any]) -> Callable[..
 
     @functools.wraps(method)
     def call(self: EngineGroup, *arguments: Any, **named: Any) -> EngineWork:
-        if (_active_modes() or _is_profiled()) and own is not None:
-            with SeenCall(arguments, named) as seen:
+        if (_active_modes() or _is_profiled() or self.hooks) and own is not None:
+            with SeenCall(self, name, arguments, named) as seen:
                 work = own(self, *seen.arguments, **seen.named)
                 return cast(EngineWork, seen.works[-1] if seen.works else work)
         return EngineWork(method(self, *arguments, **named))
@@ -176,15 +199,25 @@ def _under_an_older_name(name: str, call: Callable[..., Any]) -> Any:
 
 
 def _add_collectives() -> None:
+    calls = {}
     for methods in (OverloadedCollectives, OtherCollectives):
         for name, method in vars(methods).items():
             if callable(method) and not name.startswith("__") and name != "monitored_barrier":
-                call = _returning_torchs_work(name, method)
+                call = calls[name] = _returning_torchs_work(name, method)
+                add_collective(name)
                 is_older = hasattr(_TorchGroup, _NEWER_NAMES.get(name, ""))
                 setattr(EngineGroup, name, _under_an_older_name(name, call) if is_older else call)
+    between_graphs(calls, calls)
+
+
+def _add_hooks() -> None:
+    """Give groups the methods that torch's own have in this version."""
+    for name, method in vars(Hooked).items():
+        if not name.startswith("__") and hasattr(_TorchGroup, name):
+            setattr(EngineGroup, name, method)
 
 
 _add_collectives()
 
 
-_refuse_hooks()
+_add_hooks()

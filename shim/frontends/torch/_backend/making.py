@@ -8,7 +8,9 @@ from datetime import timedelta
 from typing import Any
 
 from shim.core import groups
+from shim.errors import UnsupportedError
 from shim.frontends.torch._backend.group import EngineGroup
+from shim.frontends.torch._backend.hooks import INSTEAD, follow_torchs_own
 from shim.frontends.torch._backend.own_record import OwnRecord, by_torch
 from shim.frontends.torch._backend.redistribution import exchange_directly
 from shim.frontends.torch._calls.options import refuse_option, seconds_of
@@ -28,6 +30,7 @@ _NEW_GROUP = torch_function("new_group")
 def link() -> None:
     """From now on, keep torch's record of groups and the frontend's as one: what either makes is a group to both."""
     exchange_directly()
+    follow_torchs_own()
     if registry.torch_world() is None:
         registry.keep_in_step(record)
         renew_views()
@@ -41,9 +44,13 @@ def unlink() -> None:
 def make_group(asked: Any, options: Any) -> ProcessGroup:
     """Make the group that torch has *asked* for, as its ``_DistributedBackendOptions`` say; its members call this.
 
-    Raises: UnsupportedError for *options*, of which the engine has none.
+    Raises: UnsupportedError for *options*, of which the engine has none, and for groups that are to be reconfigured.
     """
     link()
+    if getattr(asked, "enable_reconfigure", False):  # of torch 2.14
+        raise _INIT.explain(
+            UnsupportedError(f"enable_reconfigure must be False: the engine gives no group other ranks\n{INSTEAD}")
+        )
     with by_torch():
         if asked.global_ranks_in_group:
             return _make_subgroup(asked, options)

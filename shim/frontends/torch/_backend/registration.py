@@ -22,7 +22,6 @@ def register() -> None:
 
     if not hasattr(Backend, "SHIM"):
         Backend.register_backend("shim", _make_group, extended_api=True, devices=["cpu"])
-        _leave_out_flight_recorder()
     said = os.environ.get("SHIM_TORCH_BACKEND") or "0"
     if said not in ("0", "1"):
         raise ArgumentError(f"SHIM_TORCH_BACKEND must be 0 or 1, got {said!r}")
@@ -30,21 +29,6 @@ def register() -> None:
         from shim.frontends.torch._backend.serving import serve
 
         serve()
-
-
-def _leave_out_flight_recorder() -> None:
-    """Have torch (2.15) attach its flight recorder to groups of its own class alone: it asks each for a backend in C++, which ours lacks."""
-    from torch.distributed import ProcessGroup, distributed_c10d
-
-    name = "_maybe_attach_flight_recorder"
-    attach = getattr(distributed_c10d, name, None)
-    if attach is not None:
-
-        def attach_to_torchs_own(group: Any, *arguments: Any) -> None:
-            if type(group) is ProcessGroup:
-                attach(group, *arguments)
-
-        setattr(distributed_c10d, name, attach_to_torchs_own)
 
 
 def _make_group(asked: Any, options: Any) -> Any:

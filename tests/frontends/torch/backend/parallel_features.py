@@ -13,6 +13,7 @@ import collective_features  # noqa: F401  # each of them lists its features
 import ddp_features  # noqa: F401
 import dispatch_features  # noqa: F401
 import fsdp_features  # noqa: F401
+import hook_features  # noqa: F401
 import mesh_features  # noqa: F401
 import state_features  # noqa: F401
 import torch

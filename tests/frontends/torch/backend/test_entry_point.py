@@ -8,9 +8,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from torch.distributed import distributed_c10d
-
-from shim.frontends.torch._backend import registration
 
 PROGRAM = """
 import sys, tempfile
@@ -42,20 +39,6 @@ def test_a_process_that_imports_torch_alone(served: str, backend: str, group: st
     loaded, told = ended.stdout.splitlines()
     assert (loaded == "[]") == (served != "1")  # the engine comes with the first group
     assert told == f"{group} {backend} [1.0, 1.0]"
-
-
-def test_the_flight_recorder_of_torch_is_attached_to_torchs_own_groups_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    class GroupOfPythons(distributed_c10d.ProcessGroup):
-        pass
-
-    attached: list[tuple[object, ...]] = []
-    name = "_maybe_attach_flight_recorder"  # which torch 2.15 calls for every new group
-    monkeypatch.setattr(distributed_c10d, name, lambda *arguments: attached.append(arguments), raising=False)
-    registration._leave_out_flight_recorder()
-    own, ours = distributed_c10d.ProcessGroup(0, 1), GroupOfPythons(0, 1)
-    for group in (own, ours):
-        getattr(distributed_c10d, name)(group, "config", [0])
-    assert attached == [(own, "config", [0])]
 
 
 ASYNCHRONOUS_CHECKPOINT = """
