@@ -196,6 +196,8 @@ def reduction_of(caller: Caller, members: ProcessGroup, op: Any, tensor: Any) ->
 
 def _factor_of(caller: Caller, members: ProcessGroup, op: Any) -> float:
     factor = getattr(op, "factor", None)
+    if hasattr(op, "op") and not hasattr(op, "factor"):  # torch's own ReduceOp before 2.13
+        factor = op.__getstate__()[1]
     if factor is None:
         calls.refuse(
             caller,
