@@ -202,9 +202,13 @@ def _attaching_if_asked(attach: Callable[..., None]) -> Callable[..., None]:
     """torch 2.15 attaches its flight recorder to every group. To one of the engine's, whose calls it would slow down, only if it is asked for."""
 
     @functools.wraps(attach)
-    def attach_if_asked(pg: Any, *arguments: Any) -> None:
-        if not hasattr(pg, "carry_out") or any(os.environ.get(name) for name in _ASK_FOR_RECORDER):
-            attach(pg, *arguments)
+    def attach_if_asked(pg: Any, backend_config: Any, *arguments: Any) -> None:
+        if not hasattr(pg, "carry_out"):
+            attach(pg, backend_config, *arguments)
+        elif any(
+            os.environ.get(name) for name in _ASK_FOR_RECORDER
+        ):  # whichever backend the program asked for: gloo's records by itself
+            attach(pg, _distributed.BackendConfig(_distributed.Backend(Backend.SHIM)), *arguments)
 
     return attach_if_asked
 

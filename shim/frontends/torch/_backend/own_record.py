@@ -90,6 +90,7 @@ class OwnRecord:
             return
         for of_groups in (world.pg_names, world.pg_group_ranks, world.pg_backend_config, world.pg_coalesce_state):
             of_groups.pop(view, None)
+        getattr(world, "pg_flight_recorder_hooks", {}).pop(view, None)  # of torch 2.15
         world.pg_to_tag.pop(view, None)
         for views in world.tags_to_pg.values():
             if view in views:
@@ -108,5 +109,6 @@ class OwnRecord:
             of_groups.clear()
         for of_groups in (world.pg_to_tag, world.tags_to_pg, world.pg_coalesce_state):
             of_groups.clear()
+        getattr(world, "pg_flight_recorder_hooks", {}).clear()
         _c10d._unregister_all_process_groups()
         world.group_count = 0

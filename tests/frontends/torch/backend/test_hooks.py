@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,8 @@ from preloaded_programs import run_python
 from test_parallel_features import assert_as_on_gloo
 
 import shim.errors
-from shim.frontends.torch._backend import hooks
+import shim.frontends.torch.distributed as dist
+from shim.frontends.torch._backend.serving import serve
 
 _c10d: Any = torch._C._distributed_c10d
 needs_hooks = pytest.mark.skipif(
@@ -105,21 +107,33 @@ def test_what_groups_with_hooks_may_lack_is_refused_by_name(rank: int) -> None:
         assert getattr(group, "supports_abort_hooks", True)
 
 
-def test_the_flight_recorder_is_attached_where_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    class EngineGroup:
-        carry_out = None
-
-    attached: list[tuple[object, ...]] = []
-    attach = hooks._attaching_if_asked(lambda *arguments: attached.append(arguments))
-    own_group, ours = object(), EngineGroup()
-    for variable in hooks._ASK_FOR_RECORDER:
-        monkeypatch.delenv(variable, raising=False)
-    for group in (own_group, ours):
-        attach(group, "config", [0])
-    assert attached == [(own_group, "config", [0])]
-    monkeypatch.setenv("TORCH_FR_BUFFER_SIZE", "100")
-    attach(ours, "config", [0])
-    assert attached[1:] == [(ours, "config", [0])]
+@pytest.mark.skipif(
+    not hasattr(own.distributed_c10d, "_maybe_attach_flight_recorder"), reason="torch records new groups since 2.15"
+)
+@TWO
+@pytest.mark.parametrize("backend", ["shim", "gloo"])
+def test_new_groups_are_recorded_where_it_is_asked_for(
+    rank: int, backend: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("TORCH_FR_BUFFER_SIZE", raising=False)
+    monkeypatch.delenv("TORCH_NCCL_TRACE_BUFFER_SIZE", raising=False)
+    if backend == "gloo":
+        serve()
+    with linked(backend):
+        world: Any = own.group.WORLD
+        assert not world.hooks
+        monkeypatch.setenv("TORCH_FR_BUFFER_SIZE", "100")
+        _c10d._reset_fr_trace(backend="shim")
+        recorded = own.new_group([0, 1]), own.split_group(split_ranks=[[0, 1]])
+        for group in recorded:
+            assert "FlightRecorderHook" in group.hooks
+            assert total(group) == 2
+        dump = json.loads(_c10d._dump_fr_trace_json(backend="shim"))
+        names = [entry["process_group"][0] for entry in dump["entries"]]
+        assert [names.count(group.group_name) for group in recorded] == [1, 1]
+        dist.destroy_process_group(recorded[0])
+        own.destroy_process_group(recorded[1])
+        assert not own.distributed_c10d._world.pg_flight_recorder_hooks
 
 
 RECORDED = """
