@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from datetime import timedelta
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 import torch
 import torch.distributed as own
 from linked_worlds import TWO, linked, place, total
+from torch.distributed.tensor.debug import CommDebugMode
 
 import shim.errors
 import shim.frontends.torch.distributed as dist
@@ -78,3 +80,22 @@ def test_a_timeout_that_torchs_own_function_sets(rank: int) -> None:
             with pytest.raises(shim.errors.CollectiveTimeoutError):
                 own.all_reduce(torch.ones(1), group=group)
         own.barrier()
+
+
+@pytest.mark.skipif(not hasattr(own, "gather_single"), reason="torch has gather_single since 2.14")
+@pytest.mark.parametrize("looking_on", ["nothing", "a mode", "a hook"])
+@TWO
+def test_torchs_own_gather_into_one_tensor(rank: int, looking_on: str) -> None:
+    with linked(), CommDebugMode() if looking_on == "a mode" else nullcontext() as counts:
+        seen: list[Any] = []
+        if looking_on == "a hook":
+            own.group.WORLD.register_pre_hook(1, lambda call: seen.append((call.name.name, call.root)))
+        output = torch.zeros(2, 3) if rank == 1 else None
+        own.gather_single(torch.arange(3.0) + 10 * rank, output, dst=1)
+        if output is not None:
+            assert output.tolist() == [[0.0, 1.0, 2.0], [10.0, 11.0, 12.0]]
+        with pytest.raises(ValueError if rank == 1 else shim.errors.MismatchError, match="output"):
+            own.gather_single(torch.ones(3), torch.zeros(5) if rank == 1 else None, dst=1)
+        assert total() == 2
+        assert seen[:1] == ([("GATHER", 1)] if looking_on == "a hook" else [])
+        assert counts is None or counts.get_total_counts() > 0
