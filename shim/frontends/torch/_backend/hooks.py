@@ -30,6 +30,7 @@ _TorchBackend: Any = _c10d.Backend
 _distributed: Any = torch.distributed.distributed_c10d
 _ASK_FOR_RECORDER = ("TORCH_FR_BUFFER_SIZE", "TORCH_NCCL_TRACE_BUFFER_SIZE")
 _logger = logging.getLogger(__name__)
+INSTEAD = "shim.survivors() tells which ranks are left after a loss; new_group(..., use_local_synchronization=True) gives them a group."
 _DUMPS = 0x46524543  # the abort hook that writes the flight recorder's file: torch numbers its own hooks so
 
 
@@ -43,9 +44,6 @@ class EngineBackend(_TorchBackend):  # type: ignore[misc]  # of Any
     def getBackendName(self) -> str:
         """Return the name of the backend, under which torch's flight recorder keeps the calls."""
         return Backend.SHIM
-
-
-INSTEAD = "shim.survivors() tells which ranks are left after a loss; new_group(..., use_local_synchronization=True) gives them a group."
 
 
 def add_collective(name: str) -> None:
