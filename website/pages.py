@@ -6,6 +6,7 @@ the path of that file.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import sys
@@ -19,7 +20,7 @@ from mkdocs.structure.pages import Page
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 
-from website import reference
+from website import parity, reference
 
 _ROOT = Path(__file__).resolve().parents[1]
 # Pages that are not in docs/, and what the site calls them.
@@ -36,6 +37,7 @@ _LINK = re.compile(r"(?<!!)\[([^\]]*)\]\(([^)\s#:]+)(#[^)\s]*)?\)")
 _BOOST = {
     "tasks/": 2.0,
     "reliability.md": 4.0,
+    "parity/": 0.3,
     "performance_notebook.md": 0.3,
     "decisions.md": 0.3,
     "changelog.md": 0.3,
@@ -58,7 +60,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         files.append(File.generated(config, name, abs_src_path=str(_ROOT / path)))
     for path in _ASSETS:
         files.append(File.generated(config, path, abs_src_path=str(_ROOT / path)))
-    for name, text in reference.pages().items():
+    files.append(File.generated(config, "parity.json", content=json.dumps(parity.data(), ensure_ascii=False)))
+    for name, text in (reference.pages() | parity.pages()).items():
         files.append(File.generated(config, name, content=text))
     return files
 
@@ -69,7 +72,7 @@ def on_page_markdown(markdown: str, page: Page, files: Files, **_: Any) -> str:
     for start, boost in _BOOST.items():
         if here.startswith(start):
             page.meta.setdefault("search", {})["boost"] = boost
-    if here.startswith("reference/"):
+    if here.startswith(("parity/", "reference/")):
         return markdown
     if here == "index.md":
         page.meta["hide"] = ["navigation"]  # which is that page alone

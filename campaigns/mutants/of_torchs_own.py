@@ -19,15 +19,15 @@ MUTANTS = (
     _in(
         "frontends/torch/_backend/group.py",
         "unseen-by-modes",
-        "        if (_active_modes() or _is_profiled()) and own",
-        "        if _is_profiled() and own",
+        "        if (_active_modes() or _is_profiled() or self.hooks) and own",
+        "        if (_is_profiled() or self.hooks) and own",
         _SEEN,
     ),
     _in(
         "frontends/torch/_backend/group.py",
         "unseen-by-the-profiler",
-        "        if (_active_modes() or _is_profiled()) and own",
-        "        if _active_modes() and own",
+        "        if (_active_modes() or _is_profiled() or self.hooks) and own",
+        "        if (_active_modes() or self.hooks) and own",
         _SEEN,
     ),
     _in(
@@ -68,8 +68,8 @@ MUTANTS = (
     _in(
         "frontends/torch/_calls/deprecations.py",
         "advises-what-torch-lacks",
-        "    if module is None or hasattr(module, name):",
-        "    if True:",
+        "    if has(f",
+        "    if True or has(f",
         _VERSIONS,
     ),
     _in(
@@ -87,10 +87,24 @@ MUTANTS = (
         _VERSIONS,
     ),
     _in(
-        "substitution/views.py",
-        "shows-what-torch-lacks",
-        "    return recorded is not None and name in recorded[1]",
-        "    return False",
+        "frontends/_releases.py",
+        "shows-what-came-later",
+        "        del names[name]",
+        "        pass",
+        _VERSIONS,
+    ),
+    _in(
+        "frontends/_releases.py",
+        "keeps-later-parameters",
+        "            names[name] = thing = _earlier[thing]",
+        "            break",
+        _VERSIONS,
+    ),
+    _in(
+        "frontends/_releases.py",
+        "keeps-later-methods",
+        "                delattr(base, name)",
+        "                pass",
         _VERSIONS,
     ),
     _in(

@@ -1,0 +1,182 @@
+"""The parity record: what each function is in each recorded release of its framework, and how its documented examples end there and here.
+
+``parity.json`` has it as data, the pages in ``parity/`` to read. Both are made of ``shim/record/``, of the verdicts on record
+(``shim/conformance/examples/recorded/``) and of ``docs/support.json``, whenever the site is built.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from shim.record import FRONTENDS, Record, Signatures, read, recorded_versions
+from shim.record.changes import changes_between
+from shim.record.releases import releases_of
+
+_ROOT = Path(__file__).resolve().parents[1]
+_VERDICTS = _ROOT / "shim" / "conformance" / "examples" / "recorded"
+_SCHEMA = 1  # goes up when a key changes its meaning or goes
+_INDEX = """\
+# Parity by release
+
+What every function of the frameworks' communication APIs is in each release, and what becomes of its documented
+examples: on the framework itself, on one machine without accelerators, and here. Each page lists a module's functions
+with their history. [parity.json](../parity.json) has all of it as data.
+
+| release | functions, classes and constants | since the release before: silent | loud | compatible | examples passed by itself | here |
+| --- | ---: | ---: | ---: | ---: | ---: | ---: |
+"""
+_AFTER = """
+*Silent* changes let calls that worked go on and mean something else; *loud* ones make them raise. Of a release without
+numbers in the last columns, only signatures are recorded.
+
+## The data
+
+`parity.json` has `schema` (this is 1: keys may be added to it, none changes its meaning), `releases` (by framework,
+the oldest first) and `names`. Each of these has its `name`; `history`: the releases in which its signature changed,
+each with the `signature`, `null` where it was not there; `shim`: its `state` here (as in [support.md](../support.md))
+and how it `differs`; `examples`: by release and example, the `verdict` and `reason` on the `framework` itself and on
+`shim`.
+"""
+
+
+def data() -> dict[str, Any]:
+    """Return what ``parity.json`` has."""
+    names = [_entry(frontend, *place) for frontend in FRONTENDS for place in _places(frontend)]
+    releases: dict[str, list[str]] = {}
+    for name in recorded_versions():
+        releases.setdefault(name.partition("-")[0], []).append(name)
+    return {"schema": _SCHEMA, "releases": releases, "names": names}
+
+
+def pages() -> dict[str, str]:
+    """Return the Markdown of each page by its name."""
+    entries: dict[str, list[dict[str, Any]]] = {}
+    for entry in data()["names"]:
+        entries.setdefault(_module(entry), []).append(entry)
+    texts = {f"parity/{module}.md": _page(module, found) for module, found in entries.items()}
+    rows = "\n".join(_row(frontend, release) for frontend in FRONTENDS for release in releases_of(frontend))
+    links = "\n".join(f"- [`{module}`]({module}.md)" for module in sorted(entries))
+    texts["parity/index.md"] = f"{_INDEX}{rows}\n\n## Modules\n\n{links}\n{_AFTER}"
+    return texts
+
+
+def _places(frontend: str) -> Iterator[tuple[str, str]]:
+    """Give the module and the name of all that any release of the *frontend*'s framework has."""
+    found: dict[tuple[str, str], None] = {}
+    for release in releases_of(frontend):
+        for module, records in read(release).modules.items():
+            found |= {(module, name): None for name in records if not name.startswith("_")}
+    return iter(sorted(found))
+
+
+def _entry(frontend: str, module: str, name: str) -> dict[str, Any]:
+    support = _support().get((frontend + module[module.find(".") :], name), {})
+    return {
+        "name": f"{module}.{name}",
+        "module": module,
+        "frontend": frontend,
+        "history": list(_history(frontend, module, name)),
+        "shim": {key: support[key] for key in ("state", "differs", "why") if key in support},
+        "examples": [row for row in _examples(frontend) if row["of"] == f"{module}.{name}"],
+    }
+
+
+def _history(frontend: str, module: str, name: str) -> Iterator[dict[str, Any]]:
+    before: Record | None = None
+    for release in releases_of(frontend):
+        record = read(release).modules.get(module, {}).get(name)
+        if record != before or release == releases_of(frontend)[0]:
+            yield {"release": release, "signature": record}
+        before = record
+
+
+@cache
+def _support() -> Mapping[tuple[str, str], Mapping[str, Any]]:
+    rows = json.loads((_ROOT / "docs" / "support.json").read_text(encoding="utf-8"))["names"]
+    return {(row["module"], row["name"]): row for row in rows}
+
+
+@cache
+def _examples(frontend: str) -> Sequence[dict[str, Any]]:
+    """Return the verdicts on record of the documented examples, in the releases that the *frontend* follows."""
+    found = []
+    for release in releases_of(frontend):
+        file = _VERDICTS / f"{release}.json"
+        rows = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+        for example, row in rows.items():
+            framework = {key: row["reference"][key] for key in ("verdict", "reason") if key in row.get("reference", {})}
+            ours = {key: row[key] for key in ("verdict", "reason") if key in row}
+            found.append(
+                {"of": example.partition(",")[0], "example": example, "release": release}
+                | {"framework": framework, "shim": ours}
+            )
+    return found
+
+
+def _row(frontend: str, release: str) -> str:
+    known = releases_of(frontend)
+    names = sum(len(records) for records in read(release).modules.values())
+    changes: Sequence[Any] = [""] * 3
+    if release != known[0]:
+        found = changes_between(read(known[known.index(release) - 1]), read(release))
+        changes = [sum(change.breaks == breaks for change in found) for breaks in ("silent", "loud", "compatible")]
+    examples = [row for row in _examples(frontend) if row["release"] == release]
+    passed = [""] * 2
+    if examples:
+        passed = [f"{sum(_passes(row[side]) for row in examples)} of {len(examples)}" for side in ("framework", "shim")]
+    shown = release.replace("-", "&nbsp;")
+    return f"| {' | '.join(map(str, (shown, names, *changes, *passed)))} |"
+
+
+def _passes(told: Mapping[str, str]) -> bool:
+    return told.get("verdict") in ("pass", "ran, nothing claimed")
+
+
+def _module(entry: Mapping[str, Any]) -> str:
+    """Return the path of the frontend's module below ``shim.frontends``: in it, Paddle's two major versions are apart."""
+    return str(entry["frontend"] + entry["module"][entry["module"].find(".") :]).removeprefix("shim.frontends.")
+
+
+def _page(module: str, entries: Sequence[Mapping[str, Any]]) -> str:
+    lines = [f"# {module} by release"]
+    for entry in entries:
+        lines += ["", f"## {entry['name'].rpartition('.')[2]}", ""]
+        lines += _shown(entry)
+        shim = entry["shim"]
+        if shim:
+            told = shim.get("differs") or shim.get("why") or ""
+            lines += ["", f"Here: {shim['state']}{': ' * bool(told)}{told}"]
+        for row in entry["examples"]:
+            itself = _told(row["framework"]) if row["framework"] else "not run"
+            lines += [
+                "",
+                f"Example in {row['release'].replace('-', ' ')}: on the framework itself {itself}; here {_told(row['shim'])}.",
+            ]
+    return "\n".join(lines) + "\n"
+
+
+def _shown(entry: Mapping[str, Any]) -> Iterator[str]:
+    """Give a line for each release in which the signature changed: with the signature, and what changed, by what it breaks."""
+    before: Signatures | None = None
+    for at in entry["history"]:
+        record = at["signature"]
+        now = None if record is None else Signatures("", "", {}, {"": {"": record}})
+        told = "not there" if record is None else "a class" if isinstance(record, Mapping) else f"`{record}`"
+        if before is not None and now is not None:
+            told = (
+                "".join(
+                    f"{each.name.strip('.')} {each.what} ({each.breaks}); ".lstrip()
+                    for each in changes_between(before, now)
+                )
+                + told
+            )
+        yield f"- {at['release'].replace('-', ' ')}: {told}"
+        before = now
+
+
+def _told(verdict: Mapping[str, str]) -> str:
+    return verdict["verdict"] + (f" ({verdict['reason']})" if verdict.get("reason") else "")
