@@ -77,7 +77,7 @@ APIS = {
         Api(
             "torch",
             "torch",
-            "torch-2.13.0",
+            "torch-2.15.0",
             "shim.frontends.torch",
             "torch.distributed",
             (

@@ -78,6 +78,15 @@ ReduceOp.AVG
 supports_complex
     it tells which of torch's ops take complex numbers
     Leave the test out: SUM and AVG do, others do not.
+gather_single gather_into_tensor
+    it gathers into a list
+    Make a list of parts of the tensor on the root, such as list(output.chunk(size)), and call gather with it.
+set_timeout
+    the timeout of a group stays what it was
+    Give the timeout where the group is made, if the target takes one.
+get_backend_impl
+    it shows torch's own engines
+    Leave it out, and call the functions for groups.
 gather_object
     it has no gather for objects
     Call all_gather_object, and use the list on the root alone.
