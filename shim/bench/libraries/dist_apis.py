@@ -70,12 +70,16 @@ class DistApi(CollectiveLibrary):
         self.dist.destroy_process_group()
 
 
+_BEFORE_2_13 = {"all_gather_single": "all_gather_into_tensor", "reduce_scatter_single": "reduce_scatter_tensor"}
 _TUNED = "gloo_tuned"  # what the backend is registered as
 
 
 class _TorchApi(DistApi):
     asynchronous: ClassVar[dict[str, bool]] = {"async_op": True}
     gathering, scattering, exchanging = "all_gather_single", "reduce_scatter_single", "all_to_all_single"
+
+    def _of(self, name: str, tensors: Tensors) -> Call:
+        return super()._of(name if hasattr(self.dist, name) else _BEFORE_2_13.get(name, name), tensors)
 
 
 class _WithTorchTensors(_TorchApi):

@@ -32,13 +32,17 @@ class _Torch(InPlaceApi):
     dist: ClassVar[Any] = torch
     ops: ClassVar[Mapping[str, Any]] = {op: getattr(torch.ReduceOp, op) for op in OPS}
     gathering = tuple(
-        (function, (CONCATENATED, STACKED, WITHOUT_DIMENSIONS))
-        for function in (torch.all_gather_into_tensor, torch.all_gather_single)
+        (getattr(torch, name), (CONCATENATED, STACKED, WITHOUT_DIMENSIONS))
+        for name in ("all_gather_into_tensor", "all_gather_single")
+        if hasattr(torch, name)  # an older release may not have it
     )
     scattering = (
         (torch.reduce_scatter, (LIST,)),
-        (torch.reduce_scatter_tensor, (CONCATENATED, STACKED)),
-        (torch.reduce_scatter_single, (CONCATENATED, STACKED)),
+        *(
+            (getattr(torch, name), (CONCATENATED, STACKED))
+            for name in ("reduce_scatter_tensor", "reduce_scatter_single")
+            if hasattr(torch, name)
+        ),
     )
     all_to_all = staticmethod(torch.all_to_all)
     all_to_all_single = staticmethod(torch.all_to_all_single)
