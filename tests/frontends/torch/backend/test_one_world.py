@@ -69,6 +69,8 @@ def test_subgroups_are_groups_to_both(rank: int, by_frontend: bool) -> None:
             for module in (own, dist):
                 with pytest.raises((ValueError, RuntimeError)):
                     module.destroy_process_group(group)
+            with pytest.raises(RuntimeError):  # torch's C++ code has forgotten the name too
+                own.distributed_c10d._resolve_process_group(group.group_name)
         assert total() == 2
 
 
