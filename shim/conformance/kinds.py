@@ -29,9 +29,10 @@ _LACKS = {"numpy": frozenset(_BITS), "paddle": frozenset(("uint16", "uint32", "u
 
 
 def _lacks(kind: str) -> frozenset[str]:
-    """Return the dtypes that the framework called *kind* has not, or not in the version that is installed."""
-    is_paddle_2 = kind == "paddle" and version_of("paddle").startswith("2.")
-    return _LACKS.get(kind, frozenset()) | ({"float8_e4m3fn", "float8_e5m2"} if is_paddle_2 else set())
+    """Return the dtypes of which no tensors can be made on a CPU with the framework called *kind*, in the version that is installed."""
+    without_float8 = {"paddle": "2.", "mindspore": "2.7."}
+    lacks_it = kind in without_float8 and version_of(kind).startswith(without_float8[kind])
+    return _LACKS.get(kind, frozenset()) | ({"float8_e4m3fn", "float8_e5m2"} if lacks_it else set())
 
 
 class TensorKind(ABC):
@@ -162,6 +163,17 @@ class _MindSpore(TensorKind):
 
     def _read(self, tensor: Any) -> Array:
         return np.array(tensor.asnumpy())
+
+    def _encoded(self, bits: Array, dtype: str) -> Any:
+        if not self.version.startswith("2.7."):
+            return super()._encoded(bits, dtype)
+        numbers = (bits.astype("uint32") << 16).view("float32")  # MindSpore 2.7 has no views of another dtype
+        return self._make(numbers).astype(self.dtype(dtype))
+
+    def _decoded(self, tensor: Any, bits: str) -> Array:
+        if not self.version.startswith("2.7."):
+            return super()._decoded(tensor, bits)
+        return (self._read(tensor.astype(self.dtype("float32"))).view("uint32") >> 16).astype(bits)
 
 
 _ADAPTERS: dict[str, type[TensorKind]] = {kind.name: kind for kind in (_Numpy, _Torch, _Paddle, _MindSpore)}
