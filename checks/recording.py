@@ -8,7 +8,6 @@ made of: what reads the same in the sources of both releases is taken as the pat
 from __future__ import annotations
 
 import argparse
-import importlib
 import json
 import logging
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -18,9 +17,10 @@ from pathlib import Path
 import griffe
 
 from checks.releases import Release, release_named, sources_of
-from shim.frontends._absent import absent_in
-from shim.record import Record, Signatures, read, recorded_versions
+from shim.frontends._absent import is_listed_as_absent
+from shim.record import FRONTENDS, Record, Signatures, read, recorded_versions
 from shim.record.changes import changes_between
+from shim.record.releases import stands_for
 
 _FOLDER = Path(__file__).resolve().parent.parent / "shim" / "record"
 
@@ -38,7 +38,6 @@ def main(arguments: Sequence[str]) -> int:
         try:
             release = release_named(text)
             pattern = release_named(given.pattern) if given.pattern else _nearest_to(release)
-            importlib.import_module(f"shim.frontends.{release.framework}" + "_3" * (release.framework == "paddle"))
             made = record_of(release, pattern)
         except (OSError, ValueError) as error:
             print(error)
@@ -99,6 +98,7 @@ class _Sources:
     """What a release's sources say of the modules for communication."""
 
     def __init__(self, release: Release) -> None:
+        self._frontend = next(each for each in FRONTENDS if stands_for(each, str(release)))
         self._loader = griffe.GriffeLoader(
             search_paths=[sources_of(release)], allow_inspection=False, extensions=griffe.load_extensions(_AllAreThere)
         )
@@ -121,7 +121,7 @@ class _Sources:
     def offers(self, module: str, name: str, *, is_newer: bool) -> bool:
         """Tell whether *module* lists a public *name* that no frontend explains as absent, or, *is_newer* and without a list, defines it."""
         found = self._loader.modules_collection[module]
-        if name.startswith("_") or absent_in(f"shim.frontends.{module}", name) is not None:
+        if name.startswith("_") or is_listed_as_absent(f"{self._frontend}{module[module.index('.') :]}", name):
             return False
         if found.exports is not None:
             return name in {str(listed) for listed in found.exports}

@@ -33,6 +33,7 @@ def version(
 
 def _facts() -> Iterator[tuple[str, str]]:
     from shim._native import protocol_version
+    from shim.errors import ArgumentError
     from shim.record import FRONTENDS
     from shim.record.releases import followed_by
 
@@ -46,8 +47,10 @@ def _facts() -> Iterator[tuple[str, str]]:
         except metadata.PackageNotFoundError:
             continue
     for frontend in FRONTENDS:
-        followed, why = followed_by(frontend)
-        yield frontend, f"{followed}, {why}"
+        try:
+            yield frontend, ", ".join(followed_by(frontend))
+        except ArgumentError as error:
+            yield frontend, str(error)
     for name in sorted(name for name in os.environ if name.startswith("SHIM_")):
         yield name, "set, not shown" if name == _SECRET else os.environ[name]
 

@@ -36,6 +36,9 @@ if TYPE_CHECKING:
 _ReduceUnreadable = Callable[[Caller, ProcessGroup, Any, ReduceOp, bool], "Work | None"]
 
 
+TOLD = "_shim_is_told"  # an attribute of errors of which the other ranks know already, or need not know
+
+
 def broadcast(caller: Caller, group: ProcessGroup, tensor: Any, root: int, now: bool = False) -> Work:
     """Copy *root*'s *tensor* into every rank's *tensor*."""
     try:
@@ -307,12 +310,14 @@ def _message_elsewhere(caller: Caller, group: ProcessGroup, error: ShimError, me
 def refuse(caller: Caller, group: ProcessGroup, error: BaseException) -> NoReturn:
     """Raise *error*, in the caller's words if it is ours, after telling the other ranks of *group* that this rank's call failed."""
     raised: BaseException = error
+    is_told = getattr(error, TOLD, False)
     try:
         if not isinstance(error, ShimError):
-            tell(group, f"{caller.function}: {error!r}")
+            if not is_told:
+                tell(group, f"{caller.function}: {error!r}")
             raise error
         raised = caller.explain(error, group)
-        if not isinstance(error, StateError):
+        if not is_told and not isinstance(error, StateError):
             tell(group, str(raised))
         raise raised from None
     finally:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dis
+import importlib
 import sys
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
@@ -74,6 +75,13 @@ def absent_in(module: str, name: str) -> Absent | None:
     others = [other for other in _names_in(sys.modules[module]) if other != name]
     meant = get_close_matches(name, others, 1, _NEAR)
     return names[ANY]._replace(instead=f"{names[ANY].instead}\nDid you mean {meant[0]}?") if meant else names[ANY]
+
+
+def is_listed_as_absent(module: str, name: str) -> bool:
+    """Tell whether the table of a frontend says of *name* itself why *module* lacks it."""
+    frontend = _frontend_of(module)
+    importlib.import_module(frontend)
+    return name in _tables.get(frontend, {}).get(module[len(frontend) + 1 :], {})
 
 
 def _names_in(module: Any) -> list[str]:

@@ -1,4 +1,4 @@
-"""A frontend as the release of its framework that it follows. Its functions are the newest release's: here some go, or take an earlier form.
+"""Make a frontend match the release of its framework that it follows: hide what came later, and restore earlier parameters.
 
 A module calls ``follow(globals())`` when it is complete. Which names a release has is recorded (``shim.record``). A function whose parameters were
 others before torch 2.14, say, stands in that form in ``_earlier/before_2_14.py`` of its frontend, as a literal function that calls the newest.
@@ -19,6 +19,7 @@ from shim.record.releases import followed_by, releases_of
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 _earlier: dict[object, Callable[..., Any]] = {}  # from a function to its earlier form
+_taken: dict[type, dict[str, Any]] = {}
 
 
 def follow(names: dict[str, Any]) -> None:
@@ -56,6 +57,11 @@ def earlier_form_of(newer: Callable[..., Any]) -> Callable[[_Function], _Functio
     return keep
 
 
+def methods_of(cls: type) -> dict[str, Any]:
+    """Return the attributes of *cls*, those too that were taken from it for an older release: torch's own code calls them in its own."""
+    return {**vars(cls), **_taken.get(cls, {})}
+
+
 def has(name: str) -> bool:
     """Tell whether the followed release has what is called *name*, such as ``torch.distributed.gather_single``."""
     module, _, last = f"shim.frontends.{name}".rpartition(".")
@@ -85,11 +91,12 @@ def _of_later(module: str, name: str) -> Absent:
 
 
 def _take_later_methods(cls: type, newest: Record, there: Mapping[str, Record]) -> None:
-    """Take from *cls* the methods that the *newest* release has, and what is *there*, its classes, not yet. Other methods use its state."""
+    """Take from *cls* the methods and properties that the *newest* release has and what is *there* lacks. Other methods may use its attributes."""
     for base in cls.__mro__:
         later = set(newest) - set(there[cls.__name__]) - set(there.get(base.__name__, ()))
         for name in later & vars(base).keys() if base.__module__.startswith("shim.") else ():
-            if isinstance(vars(base)[name], FunctionType):
+            if isinstance(vars(base)[name], (FunctionType, classmethod, property, staticmethod)):
+                _taken.setdefault(base, {})[name] = vars(base)[name]
                 delattr(base, name)
 
 

@@ -104,8 +104,8 @@ def _compare_module(frontend: str, signatures: Signatures, theirs: str) -> Modul
     except ModuleNotFoundError:
         absent = tuple(thing for thing in records if thing not in excepted)
         return ModuleResult(name, len(records), 0, members, 0, excepted, absent, ())
-    absent = tuple(thing for thing in records if not hasattr(module, thing) and thing not in excepted)
-    compared = dict(_compared(module, signatures, records))
+    absent = tuple(thing for thing in records if thing not in excepted and not hasattr(module, thing))
+    compared = dict(_compared(module, signatures, {name: records[name] for name in records if name not in excepted}))
     different = tuple(f"{thing}: {line}" for thing, lines in compared.items() for line in lines)
     unequal = {thing.partition(".")[0] for thing, lines in compared.items() if lines}
     equal = sum(thing in compared and thing not in unequal for thing in records)

@@ -1,4 +1,4 @@
-"""PyTorch's collective-communication API, at the signatures of torch 2.13."""
+"""PyTorch's collective-communication API, at the signatures of the torch that is followed, see docs/releases.md."""
 
 from __future__ import annotations
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import pickle
+import re
 import sys
 from typing import Any
 
@@ -51,7 +52,12 @@ def _loads(packed: Any) -> Any:
             "torch.distributed: the torch frontend needs torch for the objects with weights_only that a rank with torch sends\n"
             "Import torch first."
         )
-    return torch.load(file, weights_only=True)
+    try:
+        return torch.load(file, weights_only=True)
+    except pickle.UnpicklingError as error:
+        named = re.search(r"GLOBAL (\S+)", str(error))
+        what = f"a {named[1]}" if named else "what torch cannot read so"
+        raise _unsafe(what) from None
 
 
 WEIGHTS = Format(" (weights_only)", 1, _dumps, _loads)
@@ -63,7 +69,11 @@ class _PlainUnpickler(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> Any:
         if f"{module}.{name}" in _PLAIN:
             return super().find_class(module, name)
-        raise UnsafeObjectError(
-            f"torch.distributed: weights_only allows plain data and torch's tensors, got a {module}.{name}\n"
-            "Send a dictionary of plain data in its place; tensors need torch to be imported."
-        )
+        raise _unsafe(f"a {module}.{name}")
+
+
+def _unsafe(what: str) -> UnsafeObjectError:
+    return UnsafeObjectError(
+        f"torch.distributed: weights_only allows plain data and torch's tensors, got {what}\n"
+        "Send a dictionary of plain data in its place; tensors need torch to be imported."
+    )

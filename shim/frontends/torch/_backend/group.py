@@ -16,6 +16,7 @@ import torch.distributed as torch_distributed
 
 from shim.core import groups
 from shim.errors import UnsupportedError
+from shim.frontends._releases import methods_of
 from shim.frontends.torch._backend.c10d_operators import SeenCall, is_seen, register
 from shim.frontends.torch._backend.hooks import Hooked, aborting, add_collective
 from shim.frontends.torch._backend.own_record import by_torch
@@ -57,7 +58,7 @@ class _WatchedWork(EngineWork):
         self._group = group
 
     def wait(self, timeout: timedelta = _NO_TIMEOUT) -> bool:
-        with aborting(self._group):
+        with aborting(self._group, lambda: timeout != _NO_TIMEOUT and not self.is_completed()):
             return super().wait(timeout)
 
 
@@ -155,7 +156,7 @@ class EngineGroup(ProcessGroup, _TorchGroup):  # type: ignore[misc]  # of Any, a
 
     def carry_out(self, method: str, *arguments: Any, **named: Any) -> EngineWork:
         """Return the work of the *method* called so, with these arguments, of which torch's dispatcher sees nothing."""
-        carry_out = getattr(super(), method)
+        carry_out = functools.partial(_METHODS[method], self)
         if not self.abort_hooks:
             return EngineWork(carry_out(*arguments, **named))
         with aborting(self):
@@ -198,11 +199,17 @@ def _under_an_older_name(name: str, call: Callable[..., Any]) -> Any:
     return property(lambda group: (own if is_seen() else call).__get__(group))
 
 
+_METHODS: dict[
+    str, Callable[..., Any]
+] = {}  # by which calls are carried out, in whatever release's form torch makes them
+
+
 def _add_collectives() -> None:
     calls = {}
     for methods in (OverloadedCollectives, OtherCollectives):
-        for name, method in vars(methods).items():
+        for name, method in methods_of(methods).items():
             if callable(method) and not name.startswith("__") and name != "monitored_barrier":
+                _METHODS[name] = method
                 call = calls[name] = _returning_torchs_work(name, method)
                 add_collective(name)
                 is_older = hasattr(_TorchGroup, _NEWER_NAMES.get(name, ""))

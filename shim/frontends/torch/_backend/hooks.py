@@ -9,19 +9,18 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import logging
 import os
 import weakref
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NoReturn
+from typing import Any
 
 import torch
 import torch.distributed.distributed_c10d
 
-from shim.errors import EngineError, UnsupportedError
+from shim.errors import CollectiveTimeoutError, EngineError
 from shim.frontends.torch._backend.c10d_operators import carried_out
-from shim.frontends.torch._errors import torch_function
 from shim.frontends.torch._groups.backends import Backend
+from shim.frontends.torch._methods.call_hooks import call_abort_hooks
 
 _core: Any = torch._C
 _c10d: Any = _core._distributed_c10d  # whose names are no public ones
@@ -29,8 +28,6 @@ _TorchGroup: Any = torch.distributed.ProcessGroup
 _TorchBackend: Any = _c10d.Backend
 _distributed: Any = torch.distributed.distributed_c10d
 _ASK_FOR_RECORDER = ("TORCH_FR_BUFFER_SIZE", "TORCH_NCCL_TRACE_BUFFER_SIZE")
-_logger = logging.getLogger(__name__)
-INSTEAD = "shim.survivors() tells which ranks are left after a loss; new_group(..., use_local_synchronization=True) gives them a group."
 _DUMPS = 0x46524543  # the abort hook that writes the flight recorder's file: torch numbers its own hooks so
 
 
@@ -56,7 +53,7 @@ def add_collective(name: str) -> None:
 
 
 def follow(group: Any, hook: object) -> None:
-    """From now on, let *group*'s calls go past torch's hooks, of which one is *hook*."""
+    """From now on, let *group*'s calls go through torch's hooks, of which one is *hook*."""
     backend_of(group)
     group.hooks |= {hook}
 
@@ -127,42 +124,15 @@ class Hooked:
         self._get_backend(device)
         return backend_of(self)
 
-    @property
-    def supports_window(self) -> bool:
-        """Never: see ``new_window``."""
-        return False
-
-    def new_window(self, tensor: Any = None) -> Any:
-        """Refuse to make a window of *tensor*. Raises: UnsupportedError, always."""
-        _refuse(
-            "new_window", f"no windows, got {tensor!r}\nshim.empty makes tensors that the other ranks read in place."
-        )
-
-    @property
-    def supports_reconfigure(self) -> bool:
-        """Never: see ``reconfigure``."""
-        return False
-
-    def get_reconfigure_handle(self) -> str:
-        """Refuse to be told of new peers. Raises: UnsupportedError, always."""
-        _refuse("get_reconfigure_handle", f"no handles to give a group other ranks\n{INSTEAD}")
-
-    def reconfigure(self, opts: Any) -> Any:
-        """Refuse to be given other ranks by *opts*. Raises: UnsupportedError, always."""
-        _refuse("reconfigure", f"no way to give a group other ranks, got {opts!r}\n{INSTEAD}")
-
 
 @contextlib.contextmanager
-def aborting(group: Any) -> Iterator[None]:
-    """Call the abort hooks of *group* if it fails meanwhile. What a hook raises is logged: the group's own error is the one to see."""
+def aborting(group: Any, goes_on: Callable[[], bool] = lambda: False) -> Iterator[None]:
+    """Call the abort hooks of *group* if it fails meanwhile; not where a time is over after which the work *goes_on*."""
     try:
         yield
-    except EngineError:
-        for hook_id, hook in sorted(group.abort_hooks.items()):
-            try:
-                hook()
-            except Exception:
-                _logger.exception("the abort hook %d of group %r failed", hook_id, group.group_name)
+    except EngineError as error:
+        if not (isinstance(error, CollectiveTimeoutError) and goes_on()):
+            call_abort_hooks(group.abort_hooks)
         raise
 
 
@@ -209,7 +179,3 @@ def _attaching_if_asked(attach: Callable[..., None]) -> Callable[..., None]:
             attach(pg, _distributed.BackendConfig(_distributed.Backend(Backend.SHIM)), *arguments)
 
     return attach_if_asked
-
-
-def _refuse(name: str, what: str) -> NoReturn:
-    raise torch_function(f"ProcessGroup.{name}").explain(UnsupportedError(f"the engine has {what}"))

@@ -10,7 +10,7 @@ from typing import Any
 from shim.core import groups
 from shim.errors import UnsupportedError
 from shim.frontends.torch._backend.group import EngineGroup
-from shim.frontends.torch._backend.hooks import INSTEAD, follow_torchs_own
+from shim.frontends.torch._backend.hooks import follow_torchs_own
 from shim.frontends.torch._backend.own_record import OwnRecord, by_torch
 from shim.frontends.torch._backend.redistribution import exchange_directly
 from shim.frontends.torch._calls.options import refuse_option, seconds_of
@@ -18,6 +18,7 @@ from shim.frontends.torch._errors import torch_function
 from shim.frontends.torch._groups import registry
 from shim.frontends.torch._groups.backends import Backend
 from shim.frontends.torch._groups.process_group import ProcessGroup, open_view, renew_views, set_world
+from shim.frontends.torch._methods.refused_features import INSTEAD_OF_RECONFIGURING
 from shim.frontends.torch._stores.meeting_place import meeting_place
 from shim.frontends.torch._stores.stores import core_of
 
@@ -49,7 +50,9 @@ def make_group(asked: Any, options: Any) -> ProcessGroup:
     link()
     if getattr(asked, "enable_reconfigure", False):  # of torch 2.14
         raise _INIT.explain(
-            UnsupportedError(f"enable_reconfigure must be False: the engine gives no group other ranks\n{INSTEAD}")
+            UnsupportedError(
+                f"enable_reconfigure must be False: the engine gives no group other ranks\n{INSTEAD_OF_RECONFIGURING}"
+            )
         )
     with by_torch():
         if asked.global_ranks_in_group:

@@ -75,7 +75,7 @@ class ReduceOp:
     def boxed(self) -> Any:
         """Return torch's script object of this op, which torch's graphs hold.
 
-        Raises: UnsupportedError where torch 2.14 or later is not imported: the object is torch's own.
+        Raises: UnsupportedError where torch 2.15 or later is not imported: the object is torch's own.
         """
         theirs = _torchs_own("boxed")
         kind = getattr(theirs, self.op.name)
@@ -111,7 +111,7 @@ def _torchs_own(method: str) -> Any:
     theirs = getattr(sys.modules.get("torch.distributed"), "ReduceOp", None)
     if not hasattr(theirs, method):
         raise UnsupportedError(
-            f"torch.distributed.ReduceOp.{method}: the torch frontend needs torch 2.14 or later for its script objects\n"
+            f"torch.distributed.ReduceOp.{method}: the torch frontend needs torch 2.15 or later for its script objects\n"
             "Import torch.distributed first."
         )
     return theirs

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
@@ -24,9 +23,7 @@ def async_class(module: str, name: str) -> Any:
     """Return the class called *name* for *module*; refuse any other name, with the reason where a later release has it."""
     if name != "AsyncCollectiveTensor":
         _absent.refuse_name(module, name)
-    if importlib.util.find_spec("torch") is None:
-        raise AttributeError(f"{module}.{name} is a subclass of torch's Tensor, and torch is not installed")
-    import torch  # noqa: F401
+    import torch  # noqa: F401  # the class is a subclass of torch's Tensor
 
     from shim.frontends.torch._functional.async_tensor import AsyncCollectiveTensor
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import itertools
-import threading
+import logging
 from array import array
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
 from shim._native import tensor_key
 from shim.core import groups, work
+from shim.core.calls import TOLD
 from shim.core.engines.base import Engine
 from shim.core.engines.layer import CallLayer
 from shim.core.work import ENDED, WorkLayer, mover_of
@@ -88,7 +89,17 @@ _OF_ONE_TENSOR = {
 }
 _ROOT_AT = {"broadcast": 0, "reduce": 1, "gather": 0, "scatter": 0, "send": 0, "receive": 0}  # among the arguments
 _MESSAGES = ("send", "receive")
+_logger = logging.getLogger(__name__)
 _BYTES = (array, bytearray, bytes, memoryview, type(None))  # of objects, and of what ranks agree on
+
+
+def call_abort_hooks(hooks: Mapping[int, Callable[[], object]]) -> None:
+    """Call *hooks* in the order of their ids. What one raises is logged: the group's own error is the one to see."""
+    for hook_id, hook in sorted(hooks.items(), key=lambda entry: entry[0]):
+        try:
+            hook()
+        except Exception:
+            _logger.exception("the abort hook %d failed", hook_id)
 
 
 class Hooks:
@@ -98,12 +109,14 @@ class Hooks:
         self.members = members
         self.tables: dict[str, dict[int, Callable[..., Any]]] = {"pre": {}, "post": {}, "abort": {}}
         self.numbers = itertools.count()
-        self.of_thread = threading.local()  # ``raised``: a hook has, in the last call
 
     def call(self, table: str, *arguments: Any) -> None:
         """Call the hooks of *table*."""
         for _, hook in sorted(self.tables[table].items(), key=lambda entry: entry[0]):
             hook(*arguments)
+
+    def call_after_failure(self) -> None:
+        call_abort_hooks(self.tables["abort"])
 
     def layer(self, under: Engine, of_devices: bool) -> HookedCalls:
         """Return the layer on *under*."""
@@ -116,8 +129,8 @@ class Hooks:
         outputs = told.output_tensors or told.input_tensors
         try:
             self.call("post", PostHookArgs(told.name, told.async_op, Work(begun, outputs), told.op_id))
-        except BaseException:
-            self.of_thread.raised = True  # the others have made the call: they are told of nothing
+        except BaseException as error:
+            setattr(error, TOLD, True)  # the others have made the call: they need not be told
             raise
 
 
@@ -137,13 +150,6 @@ class HookedCalls(CallLayer):
     def figures(self) -> str:
         return self.under.figures()
 
-    def refuse(self, reason: str) -> None:
-        """Tell the others of a refused call, unless it is a hook that has refused it: they know then, or need not know."""
-        if getattr(self.hooks.of_thread, "raised", False):
-            self.hooks.of_thread.raised = False
-        else:
-            self.under.refuse(reason)
-
     def _pass_on(
         self,
         name: str,
@@ -155,19 +161,21 @@ class HookedCalls(CallLayer):
         now: bool,
         *more: Any,
     ) -> Any:
-        self.hooks.of_thread.raised = False
-        if self._is_apart(name, writes, reads, tensors, more):
-            return method(*tensors, *arguments, now, *more)
-        told = self._told(name, tensors, arguments, now)
-        self._before(name, told)
+        told: PreHookArgs | None = None
+        if self.hooks.tables["pre"] or self.hooks.tables["post"]:
+            if self._is_apart(name, writes, reads, tensors, more):
+                return method(*tensors, *arguments, now, *more)
+            told = self._told(name, tensors, arguments, now)
+            self._before(name, told)
         try:
             operation = method(*tensors, *arguments, now, *more)
         except EngineError:
-            self.hooks.call("abort")
+            self.hooks.call_after_failure()
             raise
         if operation is not None and not isinstance(operation, int):
             return _HookedWork(operation, self.hooks, told, name)
-        self.hooks.after(told, name, None)
+        if told is not None:
+            self.hooks.after(told, name, None)
         return operation
 
     def _is_apart(self, name: str, writes: Any, reads: Any, tensors: tuple[Any, ...], more: tuple[Any, ...]) -> bool:
@@ -208,7 +216,7 @@ class HookedCalls(CallLayer):
         except BaseException as error:
             if name not in _MESSAGES:
                 self.under.refuse(f"a hook of the group raised {error!r}")
-            self.hooks.of_thread.raised = True
+            setattr(error, TOLD, True)
             raise
 
 
@@ -217,10 +225,10 @@ class _HookedWork(WorkLayer):
 
     __slots__ = ("_hooks", "_name", "_told")
 
-    def __init__(self, under: Any, hooks: Hooks, told: PreHookArgs, name: str) -> None:
+    def __init__(self, under: Any, hooks: Hooks, told: PreHookArgs | None, name: str) -> None:
         super().__init__(under)
         self._hooks, self._name = hooks, name
-        self._told: PreHookArgs | None = told
+        self._told = told
 
     def mover(self) -> Any:
         return mover_of(self.under)
@@ -238,7 +246,7 @@ class _HookedWork(WorkLayer):
         except EngineError as error:
             goes_on = isinstance(error, CollectiveTimeoutError) and timeout >= 0 and not self.under.is_completed()
             if not goes_on:
-                self._hooks.call("abort")
+                self._hooks.call_after_failure()
             raise
         self._tell()
 

@@ -28,7 +28,8 @@ class GroupHooks:
 
     Hooks are called in the order of their ids. What one raises is raised by the call: by a pre hook instead of the call, of which the
     other ranks are told; by a post hook after it.
-    Deviates: the exchanges that objects and new groups are made of are not told to hooks; coalesced calls are, one by one.
+    Deviates: the exchanges that objects and new groups are made of are not told to hooks, nor are calls with buffers of Python's own, such as
+    bytearray; coalesced calls are told one by one.
     """
 
     __slots__ = ()

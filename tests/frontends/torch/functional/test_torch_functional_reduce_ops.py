@@ -222,10 +222,10 @@ def test_torchs_own_script_objects_hold_the_ops(monkeypatch: pytest.MonkeyPatch)
     import torch.distributed as theirs
 
     assert hasattr(theirs.ReduceOp, "boxed") or assert_refused(
-        UnsupportedError, "torch 2.14 or later", dist.ReduceOp(dist.ReduceOp.SUM).boxed
+        UnsupportedError, "torch 2.15 or later", dist.ReduceOp(dist.ReduceOp.SUM).boxed
     )
     assert hasattr(theirs.ReduceOp, "unbox") or assert_refused(
-        UnsupportedError, "torch 2.14 or later", dist.ReduceOp.unbox, 3
+        UnsupportedError, "torch 2.15 or later", dist.ReduceOp.unbox, 3
     )
     monkeypatch.setattr(theirs, "ReduceOp", TorchOp)
     for op in (dist.ReduceOp(dist.ReduceOp.MAX), dist.ReduceOp.PREMUL_SUM(3.0)):

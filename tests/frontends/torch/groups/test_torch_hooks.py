@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -13,7 +14,7 @@ from torch_world import assert_in_step, assert_usable, world
 from wrong_calls import assert_refused
 
 import shim.frontends.torch.distributed as dist
-from shim.errors import EngineError, MismatchError, PeerLostError, RankError, StateError
+from shim.errors import EngineError, MismatchError, PeerLostError, RankError, ShimError, StateError
 
 pytestmark = pytest.mark.newest
 
@@ -207,6 +208,48 @@ def test_an_error_of_a_post_hook_leaves_the_call_done(
                 dist.all_reduce(tensor)
             assert_in_step(rank, world_size)
             check("numpy", tensor, total(world_size, 2))
+
+
+@pytest.mark.ranks(2)
+@pytest.mark.parametrize("when", ["pre", "post"])
+@pytest.mark.parametrize("name", ["all_reduce", "send"])
+def test_the_next_refused_call_is_told_though_a_hook_has_raised(
+    rank: int, world_size: int, when: str, name: str
+) -> None:
+    with world():
+        group, turns = dist.group.WORLD, iter([HookError("once")])
+
+        def raise_once(_: Any) -> None:
+            for error in turns:
+                raise error
+
+        if rank == 1:
+            getattr(group, f"register_{when}_hook")(0, raise_once)
+            with pytest.raises(HookError):
+                dist.send(np.ones(2), 0) if name == "send" else dist.all_reduce(np.ones(2))
+            with pytest.raises(ShimError):
+                dist.all_gather("no list", np.ones(2))  # type: ignore[arg-type]
+        else:
+            if name == "all_reduce":
+                with contextlib.suppress(MismatchError):  # of a pre hook
+                    dist.all_reduce(np.ones(2))
+            elif when == "post":
+                dist.recv(np.ones(2), 1)
+            assert_refused(MismatchError, "refused", lambda: dist.all_gather([np.ones(2), np.ones(2)], np.ones(2)))
+        assert_in_step(rank, world_size)
+
+
+@pytest.mark.ranks(2)
+def test_an_error_of_an_abort_hook_hides_neither_the_groups_nor_other_hooks(rank: int, world_size: int) -> None:
+    with world():
+        group, seen = dist.new_group([0, 1], timeout=timedelta(seconds=0.2)), []
+        group.register_abort_hook(0, lambda: raising(None))
+        group.register_abort_hook(1, lambda: seen.append(1))
+        if rank == 0:
+            with pytest.raises(EngineError):
+                dist.all_reduce(np.ones(2), group=group)
+            assert seen
+        dist.barrier()
 
 
 @pytest.mark.ranks(2)
