@@ -41,7 +41,7 @@ LEAVES = {
         "tests/test_tasks.py",
         "tests/website",
     ),
-    "examples/": ("tests/conformance", "tests/notebook", "tests/substitution"),
+    "examples/": ("tests/conformance", "tests/notebook", "tests/substitution", "tests/website"),
     "mkdocs.yml": ("tests/website",),
     "shim/bench/": ("tests/bench", "tests/cli"),
     "shim/notebook/": ("tests/notebook",),
