@@ -40,7 +40,7 @@ class Release:
 def release_named(text: str) -> Release:
     """Return the release called *text*; of ``torch-2.9``, the last one with that number on the index. Raises ValueError."""
     framework, _, version = text.partition("-")
-    if framework not in _PACKAGES or not version:
+    if framework not in _PACKAGES or version.count(".") not in (1, 2):
         raise ValueError(f"{text!r} names no release; write {', '.join(_PACKAGES)} and a version, as in torch-2.15.0")
     found = {Release(framework, each) for each in _versions_of(framework)}
     fitting = [each for each in found if each.version == version or each.version.startswith(f"{version}.")]

@@ -68,8 +68,15 @@ MUTANTS = (
     _in(
         "frontends/torch/_calls/deprecations.py",
         "advises-what-torch-lacks",
-        "    if has(f",
-        "    if True or has(f",
+        "        there = instead if has(",
+        "        there = instead if True or has(",
+        _VERSIONS,
+    ),
+    _in(
+        "frontends/torch/_calls/deprecations.py",
+        "warns-as-no-release-does",
+        "    return _numbers(since) <= followed and",
+        "    return",
         _VERSIONS,
     ),
     _in(

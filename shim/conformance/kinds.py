@@ -18,7 +18,7 @@ import numpy as np
 from shim.conformance.oracle import Array
 from shim.core.tensors import framework_of
 from shim.frontends.mindspore._groups.numpy_versions import take_first_error
-from shim.record.releases import version_of
+from shim.record.releases import version_there
 
 UNWRITTEN = 99  # no example's result holds it
 # The environment in which the frameworks keep their remarks on start-up to themselves, which would stand between the lines of a table.
@@ -31,7 +31,7 @@ _LACKS = {"numpy": frozenset(_BITS), "paddle": frozenset(("uint16", "uint32", "u
 def _lacks(kind: str) -> frozenset[str]:
     """Return the dtypes of which no tensors can be made on a CPU with the framework called *kind*, in the version that is installed."""
     without_float8 = {"paddle": "2.", "mindspore": "2.7."}
-    lacks_it = kind in without_float8 and version_of(kind).startswith(without_float8[kind])
+    lacks_it = kind in without_float8 and version_there(kind).startswith(without_float8[kind])
     return _LACKS.get(kind, frozenset()) | ({"float8_e4m3fn", "float8_e5m2"} if lacks_it else set())
 
 

@@ -39,7 +39,7 @@ def followed_by(frontend: str) -> Followed:
     for asked in asked_releases(os.environ.get(VARIABLE, "")):
         if asked in choices:
             return Followed(asked, f"as {VARIABLE} says")
-    installed = f"{framework}-{_version_there(framework)}"
+    installed = f"{framework}-{version_there(framework)}"
     if installed.endswith("-"):
         return Followed(newest, f"the newest recorded, as {framework} is not installed")
     if not stands_for(frontend, installed):
@@ -84,8 +84,8 @@ def releases_of(frontend: str) -> list[str]:
     return [name for name in recorded_versions() if stands_for(frontend, name)]
 
 
-def _version_there(framework: str) -> str:
-    """Return the version of *framework* as loaded, or else as installed; "" where it is neither."""
+def version_there(framework: str) -> str:
+    """Return the version of *framework* as loaded, or else as installed; "" where it is neither. It is quicker than ``version_of``."""
     loaded = getattr(sys.modules.get(framework), "__version__", None)
     if isinstance(loaded, str):
         return loaded.partition("+")[0]

@@ -25,7 +25,7 @@ def nothing_is_loaded(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def install(monkeypatch: pytest.MonkeyPatch, versions: dict[str, str]) -> None:
-    monkeypatch.setattr(releases, "_version_there", lambda framework: versions.get(framework, ""))
+    monkeypatch.setattr(releases, "version_there", lambda framework: versions.get(framework, ""))
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_the_release_that_is_asked_for_is_followed(monkeypatch: pytest.MonkeyPat
 @pytest.mark.frameworks
 @pytest.mark.parametrize("framework", ["torch", "paddle", "mindspore"])
 def test_the_installed_version_is_that_of_the_package(framework: str) -> None:
-    assert releases._version_there(framework) == releases.version_of(framework)
+    assert releases.version_there(framework) == releases.version_of(framework)
 
 
 @pytest.mark.parametrize(

@@ -40,13 +40,48 @@ def test_tensors_without_c_functions_of_dlpack(way: str) -> None:
 
 
 def gather() -> None:
-    dist.all_gather_into_tensor(np.zeros(2), np.ones(2))
+    dist._all_gather_base(np.zeros(2), np.ones(2))
 
 
-def test_the_new_name_is_advised() -> None:
-    told = "renamed torch.distributed.all_gather_into_tensor to torch.distributed.all_gather_single"
-    with torch_world.world(), pytest.warns(FutureWarning, match=told):
-        gather()
+WARNING = """
+import warnings
+import numpy as np
+import shim.frontends.torch.distributed as dist
+dist.init_process_group(rank=0, world_size=1, store=dist.HashStore())
+for name in ("all_gather_into_tensor", "_all_gather_base"):
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        getattr(dist, name)(np.zeros(2), np.ones(2))
+    print(*(one.message for one in told))
+with warnings.catch_warnings(record=True) as told:
+    warnings.simplefilter("always")
+    dist.nn.functional.all_gather(np.ones(2))
+print(*(one.message for one in told))
+"""
+OF_NN = "torch deprecates torch.distributed.nn.functional.all_gather; call torch.distributed._functional_collectives."
+OF_BASE = "torch deprecates torch.distributed._all_gather_base; call torch.distributed."
+
+
+@pytest.mark.parametrize(
+    ("release", "told"),
+    [
+        ("torch-2.11", ["", f"{OF_BASE}all_gather_into_tensor", ""]),
+        ("torch-2.12", ["", f"{OF_BASE}all_gather_into_tensor", f"{OF_NN}all_gather_tensor"]),
+        (
+            "torch-2.13",
+            [
+                "torch 2.13 renamed torch.distributed.all_gather_into_tensor to torch.distributed.all_gather_single; call it by the new name",
+                f"{OF_BASE}all_gather_single",
+                f"{OF_NN}all_gather_single",
+            ],
+        ),
+        ("torch-2.15", ["", f"{OF_BASE}all_gather_single", f"{OF_NN}all_gather_single"]),
+    ],
+)
+def test_the_warnings_are_those_of_the_release(release: str, told: list[str]) -> None:
+    code = WARNING.replace("as dist\n", "as dist\nimport shim.frontends.torch.distributed.nn\n", 1)
+    ended = preloaded_programs.run_python("-c", code, env={**os.environ, "SHIM_API": release})
+    assert ended.stdout.splitlines() == told, ended.stderr
 
 
 @pytest.mark.parametrize(("action", "expected"), [("default", 1), ("once", 1), ("ignore", 0), ("always", 3)])
@@ -64,7 +99,7 @@ def test_each_place_of_a_call_and_each_set_of_filters_is_told() -> None:
         for _ in range(2):
             with warnings.catch_warnings(record=True) as told:
                 warnings.simplefilter("default")
-                gathering: Callable[..., Any] = dist.all_gather_into_tensor
+                gathering: Callable[..., Any] = dist._all_gather_base
                 for _ in range(2):
                     gathering(np.zeros(2), np.ones(2))
                 gathering(np.zeros(2), np.ones(2))

@@ -10,6 +10,8 @@ from typing import Any
 from shim.core.callers import Caller
 from shim.frontends._releases import has
 from shim.frontends.torch._compiled_graphs import in_graphs
+from shim.record import order_of
+from shim.record.releases import followed_by
 
 # The places that need no further warning under these filters: looking a warning up among them takes longer than a small call.
 _told: dict[tuple[int, int], CodeType] = {}  # by where the code is, which is kept, and the instruction
@@ -18,22 +20,33 @@ _filters: list[Any] = []
 _filters_then: list[Any] = []
 
 
-def renamed(caller: Caller, new: str, since: str = "2.13") -> Caller:
-    """Return *caller*, warning the frontend's user that torch calls the function *new* now, *since* a version."""
+def renamed(caller: Caller, new: str, since: str = "2.13", until: str = "") -> Caller:
+    """Return *caller*, warning that torch calls the function *new* now, where a release from *since* to *until* is followed."""
     place = sys._getframe(2)
     if not _is_told(place):
-        _warn(
-            f"torch {since} renamed {caller.function} to torch.distributed.{new}; call it by the new name", new, place
-        )
+        text = f"torch {since} renamed {caller.function} to torch.distributed.{new}; call it by the new name"
+        _warn(text if _is_followed(since, until) else "", place)
     return caller
 
 
-def deprecated(caller: Caller, instead: str) -> Caller:
-    """Return *caller*, after warning the frontend's user that torch wants its *instead* to be called."""
+def deprecated(caller: Caller, instead: str, since: str = "2.13", earlier: str = "") -> Caller:
+    """Return *caller*, warning that torch wants *instead* to be called, or what has its *earlier* name, if *since* or a later release is followed."""
     place = sys._getframe(2)
     if not _is_told(place):
-        _warn(f"torch 2.13 deprecates {caller.function}; call torch.distributed.{instead}", instead, place)
+        there = instead if has(f"torch.distributed.{instead.partition(' ')[0]}") else earlier
+        text = f"torch deprecates {caller.function}; call torch.distributed.{there}"
+        _warn(text if _is_followed(since) else "", place)
     return caller
+
+
+def _is_followed(since: str, until: str = "") -> bool:
+    """Tell whether the frontend follows a release from *since* to *until*, or a later one where that is empty."""
+    followed = order_of(followed_by("shim.frontends.torch").record)[1][:2]
+    return _numbers(since) <= followed and (not until or followed <= _numbers(until))
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(map(int, version.split(".")))
 
 
 def _is_told(place: FrameType) -> bool:
@@ -41,10 +54,10 @@ def _is_told(place: FrameType) -> bool:
     return (id(place.f_code), place.f_lasti) in _told and filters is _filters and filters == _filters_then
 
 
-def _warn(text: str, instead: str, place: FrameType) -> None:
-    """Warn with *text* at *place*, if the torch that the frontend follows has the function that *instead* begins with."""
+def _warn(text: str, place: FrameType) -> None:
+    """Warn with *text*, if there is one, at *place*."""
     global _filters
-    if has(f"torch.distributed.{instead.partition(' ')[0]}"):
+    if text:
         warnings.warn(text, FutureWarning, stacklevel=4)
     if _is_wanted_each_time(text, place):
         return
@@ -68,4 +81,4 @@ def _fits(pattern: Any, text: str) -> bool:
     return pattern is None or bool(pattern == text if isinstance(pattern, str) else pattern.match(text))
 
 
-in_graphs(deprecated, lambda caller, _instead: caller)  # torch's own functions warn of nothing in a graph either
+in_graphs(deprecated, lambda caller, *_told: caller)  # torch's own functions warn of nothing in a graph either

@@ -136,7 +136,11 @@ def _register(schema: str, carry_out: Callable[..., Any], imagine: Callable[...,
     _LIBRARY.define(schema, tags=(_torch.Tag.pt2_compliant_tag,))
     _LIBRARY.impl(name, carry_out, "CompositeExplicitAutograd")
     _LIBRARY._register_fake(name, imagine)
-    _LIBRARY._register_effectful_op(f"shim::{name}", _torch._library.effects.EffectType.ORDERED)
+    if hasattr(_LIBRARY, "_register_effectful_op"):
+        _LIBRARY._register_effectful_op(f"shim::{name}", _torch._library.effects.EffectType.ORDERED)
+    else:  # before torch 2.10
+        effects = _torch._higher_order_ops.effects
+        effects._register_effectful_op(getattr(_torch.ops.shim, name).default, effects._EffectType.ORDERED)
 
 
 def _announce(_tensor: Any, number: int, size: int, group: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import logging
+import threading
 from array import array
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -90,16 +91,23 @@ _OF_ONE_TENSOR = {
 _ROOT_AT = {"broadcast": 0, "reduce": 1, "gather": 0, "scatter": 0, "send": 0, "receive": 0}  # among the arguments
 _MESSAGES = ("send", "receive")
 _logger = logging.getLogger(__name__)
+_thread = threading.local()
 _BYTES = (array, bytearray, bytes, memoryview, type(None))  # of objects, and of what ranks agree on
 
 
 def call_abort_hooks(hooks: Mapping[int, Callable[[], object]]) -> None:
     """Call *hooks* in the order of their ids. What one raises is logged: the group's own error is the one to see."""
-    for hook_id, hook in sorted(hooks.items(), key=lambda entry: entry[0]):
-        try:
-            hook()
-        except Exception:
-            _logger.exception("the abort hook %d failed", hook_id)
+    if getattr(_thread, "is_aborting", False):  # a hook has made a call, which has failed as well
+        return
+    _thread.is_aborting = True
+    try:
+        for hook_id, hook in sorted(hooks.items(), key=lambda entry: entry[0]):
+            try:
+                hook()
+            except Exception:
+                _logger.exception("the abort hook %d failed", hook_id)
+    finally:
+        _thread.is_aborting = False
 
 
 class Hooks:

@@ -125,7 +125,7 @@ def all_gather_into_tensor(
     See: https://docs.pytorch.org/docs/2.15/distributed.html#torch.distributed.all_gather_into_tensor
     """
     return all_gather_whole(
-        renamed(_ALL_GATHER_INTO_TENSOR, "all_gather_single"),
+        renamed(_ALL_GATHER_INTO_TENSOR, "all_gather_single", until="2.14"),
         group_of(_ALL_GATHER_INTO_TENSOR, group),
         output_tensor,
         input_tensor,
@@ -142,7 +142,7 @@ def _all_gather_base(
     See: https://docs.pytorch.org/docs/2.15/distributed.html#torch.distributed.all_gather_single
     """
     return all_gather_whole(
-        renamed(_ALL_GATHER_BASE, "all_gather_single"),
+        deprecated(_ALL_GATHER_BASE, "all_gather_single", "2.0", "all_gather_into_tensor"),
         group_of(_ALL_GATHER_BASE, group),
         output_tensor,
         input_tensor,
@@ -163,7 +163,7 @@ def all_gather_coalesced(
     See: https://docs.pytorch.org/docs/2.15/distributed.html#torch.distributed.all_gather_coalesced
     """
     return all_gather_together(
-        deprecated(_ALL_GATHER_COALESCED, "all_gather for each tensor"),
+        deprecated(_ALL_GATHER_COALESCED, "all_gather for each tensor", "2.0"),
         group_of(_ALL_GATHER_COALESCED, group),
         output_tensor_lists,
         input_tensor_list,

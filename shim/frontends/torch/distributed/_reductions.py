@@ -70,7 +70,7 @@ def all_reduce_coalesced(
     See: https://docs.pytorch.org/docs/2.15/distributed.html#torch.distributed.all_reduce_coalesced
     """
     return all_reduce_together(
-        deprecated(_ALL_REDUCE_COALESCED, "all_reduce for each tensor"),
+        deprecated(_ALL_REDUCE_COALESCED, "all_reduce for each tensor", "2.0"),
         group_of(_ALL_REDUCE_COALESCED, group),
         tensors,
         op,
@@ -152,7 +152,7 @@ def reduce_scatter_tensor(
     See: https://docs.pytorch.org/docs/2.15/distributed.html#torch.distributed.reduce_scatter_tensor
     """
     return reduce_scatter_whole(
-        renamed(_REDUCE_SCATTER_TENSOR, "reduce_scatter_single"),
+        renamed(_REDUCE_SCATTER_TENSOR, "reduce_scatter_single", until="2.14"),
         group_of(_REDUCE_SCATTER_TENSOR, group),
         output,
         input,
@@ -174,7 +174,7 @@ def _reduce_scatter_base(
     See: https://docs.pytorch.org/docs/2.15/distributed.html#torch.distributed.reduce_scatter_single
     """
     return reduce_scatter_whole(
-        renamed(_REDUCE_SCATTER_BASE, "reduce_scatter_single"),
+        deprecated(_REDUCE_SCATTER_BASE, "reduce_scatter_single", "2.0", "reduce_scatter_tensor"),
         group_of(_REDUCE_SCATTER_BASE, group),
         output,
         input,

@@ -19,7 +19,7 @@ from shim.frontends.torch.distributed import distributed_c10d as c10d
 
 @pytest.mark.ranks(1, 3)
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.filterwarnings("ignore:torch 2.13 deprecates:FutureWarning")
+@pytest.mark.filterwarnings("ignore:torch deprecates:FutureWarning")
 def test_all_gather_coalesced(rank: int, world_size: int, kind: str) -> None:
     shapes = [(2, 2), (1,), (0,), ()]
     with world():
@@ -33,7 +33,7 @@ def test_all_gather_coalesced(rank: int, world_size: int, kind: str) -> None:
 
 @pytest.mark.ranks(3)
 @pytest.mark.parametrize(("real", "complex_"), [(np.float32, np.complex64), (np.float64, np.complex128)])
-@pytest.mark.filterwarnings("ignore:torch 2.13 deprecates:FutureWarning")
+@pytest.mark.filterwarnings("ignore:torch deprecates:FutureWarning")
 def test_complex_numbers_go_with_their_parts(rank: int, world_size: int, real: Any, complex_: Any) -> None:
     dtypes = (real, complex_, real)
 
@@ -98,7 +98,7 @@ def gathered(n: int) -> Any:
 
 
 @pytest.mark.ranks(3)
-@pytest.mark.filterwarnings("ignore:torch 2.13 deprecates:FutureWarning")
+@pytest.mark.filterwarnings("ignore:torch deprecates:FutureWarning")
 def test_wrong_arguments_of_all_gather_coalesced(rank: int, world_size: int) -> None:
     with world():
         for name, (kind, words, wrong) in MISTAKES.items():
@@ -146,7 +146,7 @@ TOGETHER: dict[str, Callable[[list[Any], int], Any]] = {
 
 
 @pytest.mark.ranks(3)
-@pytest.mark.filterwarnings("ignore:torch 2.13 deprecates:FutureWarning")
+@pytest.mark.filterwarnings("ignore:torch deprecates:FutureWarning")
 @pytest.mark.parametrize("form", TOGETHER)
 def test_lists_of_different_lengths(rank: int, world_size: int, form: str) -> None:
     """Every rank is told, no tensor is written, and none meets a later collective."""
@@ -160,7 +160,7 @@ def test_lists_of_different_lengths(rank: int, world_size: int, form: str) -> No
 
 
 @pytest.mark.ranks(3)
-@pytest.mark.filterwarnings("ignore:torch 2.13 deprecates:FutureWarning")
+@pytest.mark.filterwarnings("ignore:torch deprecates:FutureWarning")
 @pytest.mark.parametrize("form", TOGETHER)
 @pytest.mark.parametrize("place", [0, 2])
 def test_a_wrong_tensor_in_a_list(rank: int, world_size: int, form: str, place: int) -> None:
@@ -206,7 +206,7 @@ REDUCED: dict[str, Callable[[list[Any]], Any]] = {
 
 
 @pytest.mark.ranks(3)
-@pytest.mark.filterwarnings("ignore:torch 2.13 deprecates:FutureWarning")
+@pytest.mark.filterwarnings("ignore:torch deprecates:FutureWarning")
 @pytest.mark.parametrize("form", REDUCED)
 def test_tensors_of_a_list_that_share_memory_are_reduced_once(rank: int, world_size: int, form: str) -> None:
     with world():

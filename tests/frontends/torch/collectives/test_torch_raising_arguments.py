@@ -63,7 +63,7 @@ RIGHT = {
 }
 
 
-@pytest.mark.filterwarnings("ignore:torch 2.13 deprecates")
+@pytest.mark.filterwarnings("ignore:torch deprecates")
 @pytest.mark.ranks(2)
 @pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError, SystemExit], ids=lambda error: error.__name__)
 @pytest.mark.parametrize("name", RAISES)

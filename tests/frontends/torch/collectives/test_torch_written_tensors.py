@@ -92,7 +92,7 @@ def numbers_of(tensors: Sequence[Any]) -> list[int]:
 
 @pytest.mark.ranks(3)
 @pytest.mark.parametrize("async_op", [False, True])
-@pytest.mark.filterwarnings("ignore:torch 2.13 deprecates:FutureWarning")
+@pytest.mark.filterwarnings("ignore:torch deprecates:FutureWarning")
 def test_every_output_counts_as_written_and_no_input(rank: int, world_size: int, async_op: bool) -> None:
     with world():
         for name, call in WRITING.items():

@@ -185,7 +185,7 @@ def odd_torch_tensors() -> dict[str, Any]:
 
 @pytest.mark.ranks(2)
 @pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors:UserWarning", "ignore:.*quantiz:UserWarning")
-@pytest.mark.filterwarnings("ignore:torch 2.13 deprecates:FutureWarning")
+@pytest.mark.filterwarnings("ignore:torch deprecates:FutureWarning")
 @pytest.mark.parametrize("kind", ["sparse", "mkldnn", "nested", "float8", "quantized"])
 def test_torch_tensors_that_cannot_be_reduced(rank: int, world_size: int, kind: str) -> None:
     tensor = odd_torch_tensors()[kind]
@@ -289,7 +289,7 @@ def test_a_wrong_tensor_in_a_list(rank: int, world_size: int, form: str, place: 
 
 
 @pytest.mark.ranks(2)
-@pytest.mark.filterwarnings("ignore:torch 2.13 deprecates:FutureWarning")
+@pytest.mark.filterwarnings("ignore:torch deprecates:FutureWarning")
 @pytest.mark.parametrize("kind", ["numpy", "torch"])
 def test_a_rank_that_has_left(rank: int, world_size: int, kind: str) -> None:
     """What torch calls a DistBackendError is one here as in every other function."""

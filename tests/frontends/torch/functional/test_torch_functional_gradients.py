@@ -17,7 +17,7 @@ import shim.frontends.torch.distributed as dist
 import shim.frontends.torch.distributed._functional_collectives as functional
 import shim.frontends.torch.distributed.nn.functional as nn
 
-pytestmark = pytest.mark.filterwarnings("ignore:torch 2.13 deprecates:FutureWarning")
+pytestmark = pytest.mark.filterwarnings("ignore:torch deprecates:FutureWarning")
 
 OPS = ("SUM", "AVG", "PRODUCT", "MIN", "MAX", "PREMUL_SUM")
 

@@ -17,7 +17,7 @@ import shim.frontends.torch.distributed.nn as nn_package
 import shim.frontends.torch.distributed.nn.functional as nn
 from shim.errors import MismatchError, UnsupportedError
 
-pytestmark = pytest.mark.filterwarnings("ignore:torch 2.13 deprecates:FutureWarning")
+pytestmark = pytest.mark.filterwarnings("ignore:torch deprecates:FutureWarning")
 
 
 @pytest.mark.ranks(3)

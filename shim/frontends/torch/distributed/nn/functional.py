@@ -61,7 +61,7 @@ def broadcast(tensor: Tensor, src: int, group: ProcessGroup | None = None) -> An
     Raises: ValueError for a *src* outside *group*; warns (FutureWarning) that torch deprecates it.
     See: https://docs.pytorch.org/docs/2.15/distributed.html
     """
-    caller = deprecated(_BROADCAST, "_functional_collectives.broadcast")
+    caller = deprecated(_BROADCAST, "_functional_collectives.broadcast", "2.12")
     call = begin_call(caller, group_of(caller, group), [tensor])
     return differentiable.broadcast(call, tensor, root_of(caller, call.group, src, None))
 
@@ -110,7 +110,12 @@ def reduce_scatter(
     Deviates: gradients honour *op*, which torch ignores; ranks with the same extremum share its gradient equally.
     See: https://docs.pytorch.org/docs/2.15/distributed.html
     """
-    caller = deprecated(_REDUCE_SCATTER, "_functional_collectives.reduce_scatter_single")
+    caller = deprecated(
+        _REDUCE_SCATTER,
+        "_functional_collectives.reduce_scatter_single",
+        "2.12",
+        "_functional_collectives.reduce_scatter_tensor",
+    )
     members = group_of(caller, group)
     parts = list_for_all(Call(caller, members), "input", input_list)
     call = begin_call(caller, members, parts)
@@ -126,7 +131,9 @@ def all_gather(tensor: Tensor, group: ProcessGroup | None = None) -> tuple[Any, 
     Deviates: shapes may differ; torch requires equal shapes.
     See: https://docs.pytorch.org/docs/2.15/distributed.html
     """
-    caller = deprecated(_ALL_GATHER, "_functional_collectives.all_gather_single")
+    caller = deprecated(
+        _ALL_GATHER, "_functional_collectives.all_gather_single", "2.12", "_functional_collectives.all_gather_tensor"
+    )
     call = begin_call(caller, group_of(caller, group), [tensor])
     return tuple(differentiable.all_gather_parts(call, *with_headers(call, tensor)))
 
@@ -172,7 +179,7 @@ def all_to_all_single(
     Raises: ValueError for sizes that do not add up; warns (FutureWarning) that torch deprecates it.
     See: https://docs.pytorch.org/docs/2.15/distributed.html
     """
-    caller = deprecated(_ALL_TO_ALL_SINGLE, "_functional_collectives.all_to_all_single")
+    caller = deprecated(_ALL_TO_ALL_SINGLE, "_functional_collectives.all_to_all_single", "2.12")
     call = begin_call(caller, group_of(caller, group), [input])
     call.check_tensors([output], "output")
     check_cut(call, "output", output)
@@ -189,7 +196,7 @@ def all_reduce(tensor: Tensor, op: AnyReduceOp = ReduceOp.SUM, group: ProcessGro
     Deviates: the gradients of MAX, MIN (shared equally by the ranks that hold it) and PRODUCT are the mathematical ones.
     See: https://docs.pytorch.org/docs/2.15/distributed.html
     """
-    caller = deprecated(_ALL_REDUCE, "_functional_collectives.all_reduce")
+    caller = deprecated(_ALL_REDUCE, "_functional_collectives.all_reduce", "2.12")
     call = begin_call(caller, group_of(caller, group), [tensor])
     kind, factor = reduction_of(caller, call.group, op, tensor)
     return differentiable.all_reduce(call, tensor, kind, factor)
