@@ -107,7 +107,17 @@ def _trials_of(framework: str, *, suite: bool) -> Iterator[Trial]:
     # Of most releases it is not recorded which of their examples are wrong.
     yield Trial("documents", (*ours, "run", "--framework", framework, "--tensors", framework), r"\d+ pass", tells=True)
     if framework == "torch":
-        pytest = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "nightly or not nightly")
+        pytest = (
+            "-m",
+            "pytest",
+            "-q",
+            "-p",
+            "no:cacheprovider",
+            "-o",
+            "ranks_preload=torch",
+            "-m",
+            "nightly or not nightly",
+        )
         for way in _WAYS:
             test = f"tests/frontends/torch/backend/test_parallel_features.py::test_every_feature[{way}]"
             yield Trial(way, (*pytest, test), r"\d+ (passed|failed|error)")
