@@ -157,7 +157,7 @@ def test_the_program_has_all_functions() -> None:
 
 
 @pytest.mark.ranks(2)
-@pytest.mark.filterwarnings("ignore:torch 2.13 renamed:FutureWarning")
+@pytest.mark.filterwarnings("ignore:torch (2.13 renamed|deprecates):FutureWarning")
 def test_the_port_computes_the_same(rank: int, texts: list[str]) -> None:
     expected, *others = [run(text, rank) for text in texts]
     assert len(expected) > 10

@@ -87,7 +87,7 @@ def test_each_function_with_an_equivalent_is_called(record_property: Any) -> Non
 
 
 @pytest.mark.ranks(2)
-@pytest.mark.filterwarnings("ignore:torch 2.13 renamed:FutureWarning")
+@pytest.mark.filterwarnings("ignore:torch (2.13 renamed|deprecates):FutureWarning")
 @pytest.mark.parametrize(("program", "source", "variant"), CASES, ids=IDS)
 def test_the_port_computes_the_same(
     rank: int, world_size: int, program: str, source: str, texts: dict[str, str | None], tmp_path: Path
@@ -97,7 +97,7 @@ def test_the_port_computes_the_same(
 
 @pytest.mark.nightly
 @pytest.mark.ranks(3)
-@pytest.mark.filterwarnings("ignore:torch 2.13 renamed:FutureWarning")
+@pytest.mark.filterwarnings("ignore:torch (2.13 renamed|deprecates):FutureWarning")
 @pytest.mark.parametrize(("program", "source", "variant"), CASES, ids=IDS)
 def test_the_same_on_three_ranks(
     rank: int, world_size: int, program: str, source: str, texts: dict[str, str | None], tmp_path: Path

@@ -16,7 +16,7 @@ FOLDER = Path(__file__).with_name("scripts")
 SCRIPTS = sorted(path.relative_to(FOLDER).with_suffix("").as_posix() for path in FOLDER.glob("*/*.py"))
 pytestmark = [
     pytest.mark.frameworks,
-    pytest.mark.filterwarnings("ignore:torch 2.13 renamed:FutureWarning"),
+    pytest.mark.filterwarnings("ignore:torch (2.13 renamed|deprecates):FutureWarning"),
 ]
 
 

@@ -13,6 +13,7 @@ from wrong_calls import assert_refused
 
 from shim.errors import MismatchError
 from shim.frontends.paddle_2.distributed import communication as communication_2
+from shim.frontends.paddle_2.distributed.communication.reduce_scatter import _reduce_scatter_base
 from shim.frontends.paddle_2.distributed.communication.reduce_scatter import _reduce_scatter_base as base_2
 from shim.frontends.paddle_3.distributed import communication as communication_3
 from shim.frontends.paddle_3.distributed.communication.reduce_scatter import _reduce_scatter_base as base_3
@@ -136,7 +137,7 @@ def test_paddle_2_has_no_average(rank: int, world_size: int) -> None:
             lambda: dist.all_reduce(one, dist.ReduceOp.AVG),
             lambda: dist.reduce(one, 0, dist.ReduceOp.AVG),
             lambda: dist.reduce_scatter(one, [one] * world_size, dist.ReduceOp.AVG),
-            lambda: dist._reduce_scatter_base(one, np.ones(4), dist.ReduceOp.AVG),
+            lambda: _reduce_scatter_base(one, np.ones(4), dist.ReduceOp.AVG),
             lambda: dist.stream.all_reduce(one, dist.ReduceOp.AVG),
             lambda: dist.stream.reduce(one, 0, dist.ReduceOp.AVG),
             lambda: dist.stream.reduce_scatter(one, [one] * world_size, dist.ReduceOp.AVG),

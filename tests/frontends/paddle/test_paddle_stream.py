@@ -226,8 +226,7 @@ def test_what_waits_for_the_ranks_waits_for_the_device_too(rank: int, monkeypatc
         dist.barrier()
         dist.wait(tensor)
         assert not waits
-        place = paddle.framework._current_expected_place()
-        monkeypatch.setattr(type(place), "is_cpu_place", lambda _place: False)
+        monkeypatch.setattr("paddle.framework._current_expected_place", lambda: paddle.CUDAPlace)
         dist.barrier()
         dist.wait(tensor)
         assert waits == ["all", "all"]
