@@ -19,11 +19,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from shim.record import recorded_versions
-from shim.record.releases import release_named
+from shim.record.releases import PACKAGES, release_named
 
 _ROOT = Path(__file__).resolve().parent.parent
 _ENVIRONMENTS = _ROOT / "build" / "versions"
-_PACKAGES = {"torch": "torch", "paddle": "paddlepaddle", "mindspore": "mindspore"}
 _OTHERS = {  # that the trials need beside the framework
     "torch": ("numpy",),
     "paddle": ("numpy<2", "setuptools"),
@@ -137,7 +136,7 @@ def _environment(release: str, wheel: Path) -> Path:
     if not (folder / "complete").exists():
         shutil.rmtree(folder, ignore_errors=True)
         _checked([sys.executable, "-m", "venv", str(folder)])
-        _checked([*pip, f"{_PACKAGES[framework]}=={version}", *_OTHERS[framework], *_OF_TRIALS])
+        _checked([*pip, f"{PACKAGES[framework][0]}=={version}", *_OTHERS[framework], *_OF_TRIALS])
         (folder / "complete").touch()
     _checked([*pip, "--no-deps", "--force-reinstall", str(wheel)])
     return python

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import griffe
 
-from checks.releases import Release, release_named, sources_of
+from checks.releases import Release, indexed_release, sources_of
 from shim.frontends._absent import is_listed_as_absent
 from shim.record import FRONTENDS, Record, Signatures, read, recorded_versions
 from shim.record.changes import changes_between
@@ -36,8 +36,8 @@ def main(arguments: Sequence[str]) -> int:
     logging.getLogger("griffe").setLevel(logging.CRITICAL)  # it tells of whatever the sources leave out
     for text in given.releases:
         try:
-            release = release_named(text)
-            pattern = release_named(given.pattern) if given.pattern else _nearest_to(release)
+            release = indexed_release(text)
+            pattern = indexed_release(given.pattern) if given.pattern else _nearest_to(release)
             made = record_of(release, pattern)
         except (OSError, ValueError) as error:
             print(error)

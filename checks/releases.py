@@ -10,11 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from shim.record import order_of
+from shim.record.releases import PACKAGES
+
 _INDEX = "https://pypi.org/simple"
 _KEPT = Path(__file__).resolve().parent.parent / "build" / "releases"
 _TIMEOUT = 60.0  # seconds for one answer of the index
 _BLOCK = 1 << 20  # bytes asked for at once
-_PACKAGES = {"torch": "torch", "paddle": "paddlepaddle", "mindspore": "mindspore"}
 _PARTS = {  # of the framework's package: what its functions for communication are written in
     "torch": ("torch/distributed/", "torch/_C/_distributed_c10d.pyi"),
     "paddle": ("paddle/distributed/",),
@@ -34,14 +36,14 @@ class Release:
 
     @property
     def order(self) -> tuple[int, ...]:
-        return tuple(int(part) for part in self.version.split("."))
+        return order_of(str(self))[1]
 
 
-def release_named(text: str) -> Release:
+def indexed_release(text: str) -> Release:
     """Return the release called *text*; of ``torch-2.9``, the last one with that number on the index. Raises ValueError."""
     framework, _, version = text.partition("-")
-    if framework not in _PACKAGES or version.count(".") not in (1, 2):
-        raise ValueError(f"{text!r} names no release; write {', '.join(_PACKAGES)} and a version, as in torch-2.15.0")
+    if framework not in PACKAGES or version.count(".") not in (1, 2):
+        raise ValueError(f"{text!r} names no release; write {', '.join(PACKAGES)} and a version, as in torch-2.15.0")
     found = {Release(framework, each) for each in _versions_of(framework)}
     fitting = [each for each in found if each.version == version or each.version.startswith(f"{version}.")]
     if not fitting:
@@ -68,14 +70,14 @@ def _versions_of(framework: str) -> set[str]:
 
 def _files_of(framework: str) -> list[dict[str, Any]]:
     asked = urllib.request.Request(
-        f"{_INDEX}/{_PACKAGES[framework]}/", headers={"Accept": "application/vnd.pypi.simple.v1+json"}
+        f"{_INDEX}/{PACKAGES[framework][0]}/", headers={"Accept": "application/vnd.pypi.simple.v1+json"}
     )
     with urllib.request.urlopen(asked, timeout=_TIMEOUT) as answer:
         return list(json.load(answer)["files"])
 
 
 def _is_wheel_of(release: Release, filename: str) -> bool:
-    return filename.startswith(f"{_PACKAGES[release.framework]}-{release.version}-") and filename.endswith(".whl")
+    return filename.startswith(f"{PACKAGES[release.framework][0]}-{release.version}-") and filename.endswith(".whl")
 
 
 def _unpack(url: str, parts: tuple[str, ...], folder: Path) -> None:

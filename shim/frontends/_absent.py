@@ -24,7 +24,7 @@ class Absent(NamedTuple):
     instead: str  # may do so, too
 
     def told_of(self, module: str, name: str) -> str:
-        places = {"module": module, "frontend": _frontend_of(module)}
+        places = {"module": module, "frontend": frontend_of(module)}
         return f"{module} has no {name}, which {self.what.format(**places)}\n{self.instead.format(**places)}"
 
 
@@ -67,7 +67,7 @@ def absent_in(module: str, name: str) -> Absent | None:
         return None
     if name in _of_other_releases.get(module, ()):
         return _of_other_releases[module][name]
-    frontend = _frontend_of(module)
+    frontend = frontend_of(module)
     names = _tables.get(frontend, {}).get(module[len(frontend) + 1 :], {})
     listed = names.get(name)
     if listed is not None or ANY not in names:
@@ -79,7 +79,7 @@ def absent_in(module: str, name: str) -> Absent | None:
 
 def is_listed_as_absent(module: str, name: str) -> bool:
     """Tell whether the table of a frontend says of *name* itself why *module* lacks it."""
-    frontend = _frontend_of(module)
+    frontend = frontend_of(module)
     importlib.import_module(frontend)
     return name in _tables.get(frontend, {}).get(module[len(frontend) + 1 :], {})
 
@@ -90,7 +90,7 @@ def _names_in(module: Any) -> list[str]:
     return [name for name in (*getattr(module, "__all__", ()), *modules) if not name.startswith("_")]
 
 
-def _frontend_of(module: str) -> str:
+def frontend_of(module: str) -> str:
     """Return the package of the frontend that *module* is, or belongs to."""
     return ".".join(module.split(".")[:3])
 

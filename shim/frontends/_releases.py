@@ -12,7 +12,7 @@ from pkgutil import iter_modules
 from types import FunctionType
 from typing import Any, NoReturn, TypeVar
 
-from shim.frontends._absent import Absent, explain_other_releases, refuse_name
+from shim.frontends._absent import Absent, explain_other_releases, frontend_of, refuse_name
 from shim.record import FRONTENDS, Record, order_of, recorded_of
 from shim.record.releases import followed_by, releases_of
 
@@ -25,7 +25,7 @@ _taken: dict[type, dict[str, Any]] = {}
 def follow(names: dict[str, Any]) -> None:
     """Leave in *names*, the globals of a frontend's module, what the followed release has, with its parameters."""
     module = names["__name__"]
-    frontend = _frontend_of(module)
+    frontend = frontend_of(module)
     followed, _ = followed_by(frontend)
     if followed == FRONTENDS[frontend]:
         return
@@ -65,7 +65,7 @@ def methods_of(cls: type) -> dict[str, Any]:
 def has(name: str) -> bool:
     """Tell whether the followed release has what is called *name*, such as ``torch.distributed.gather_single``."""
     module, _, last = f"shim.frontends.{name}".rpartition(".")
-    return last in _recorded(module, followed_by(_frontend_of(module)).record)
+    return last in _recorded(module, followed_by(frontend_of(module)).record)
 
 
 def _refusing(module: str) -> Callable[[str], NoReturn]:
@@ -81,7 +81,7 @@ def _recorded(module: str, release: str | None = None) -> Mapping[str, Record]:
 
 
 def _of_later(module: str, name: str) -> Absent:
-    frontend = _frontend_of(module)
+    frontend = frontend_of(module)
     followed, why = followed_by(frontend)
     first = next(release for release in releases_of(frontend) if name in _recorded(module, release))
     return Absent(
@@ -110,7 +110,3 @@ def _import_earlier_forms(frontend: str, followed: str) -> None:
     for before in sorted(found, reverse=True):
         if order_of(followed)[1] < before:
             importlib.import_module(f"{package.__name__}.{found[before]}")
-
-
-def _frontend_of(module: str) -> str:
-    return ".".join(module.split(".")[:3])

@@ -16,7 +16,7 @@ from shim.errors import ArgumentError
 from shim.record import FRONTENDS, recorded_versions
 
 VARIABLE = "SHIM_API"
-_PACKAGES = {"torch": ("torch",), "paddle": ("paddlepaddle", "paddlepaddle-gpu"), "mindspore": ("mindspore",)}
+PACKAGES = {"torch": ("torch",), "paddle": ("paddlepaddle", "paddlepaddle-gpu"), "mindspore": ("mindspore",)}
 
 
 class Followed(NamedTuple):
@@ -95,16 +95,16 @@ def version_there(framework: str) -> str:
     # What pip calls the folder beside it says the same as importlib.metadata, which takes 12 ms to be imported.
     for entry in os.listdir(Path(spec.origin).parents[1]):
         name, _, version = entry.removesuffix(".dist-info").partition("-")
-        if entry.endswith(".dist-info") and name.replace("_", "-").lower() in _PACKAGES[framework]:
+        if entry.endswith(".dist-info") and name.replace("_", "-").lower() in PACKAGES[framework]:
             return version.partition("+")[0]
-    return version_of(framework)
+    return ""  # a folder that happens to have its name, or sources that nobody has installed
 
 
 def version_of(framework: str) -> str:
     """Return the version of the installed *framework*, without what a build adds to it. Raises PackageNotFoundError where there is none."""
     import importlib.metadata
 
-    for package in _PACKAGES[framework]:
+    for package in PACKAGES[framework]:
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):
             return importlib.metadata.version(package).partition("+")[0]
     raise importlib.metadata.PackageNotFoundError(framework)
