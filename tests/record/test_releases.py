@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -65,6 +66,13 @@ def test_the_release_that_is_asked_for_is_followed(monkeypatch: pytest.MonkeyPat
 @pytest.mark.parametrize("framework", ["torch", "paddle", "mindspore"])
 def test_the_installed_version_is_that_of_the_package(framework: str) -> None:
     assert releases.version_there(framework) == releases.version_of(framework)
+
+
+def test_a_folder_with_a_frameworks_name_is_no_installed_one(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "torch").mkdir()
+    (tmp_path / "torch" / "__init__.py").touch()
+    monkeypatch.syspath_prepend(tmp_path)
+    assert followed_by(TORCH) == (FRONTENDS[TORCH], "the newest recorded, as torch is not installed")
 
 
 @pytest.mark.parametrize(
