@@ -25,7 +25,7 @@ class Entry:
 
 
 Onto = Literal["shim", "native"]
-Scope = Literal["collectives", "statements"]
+Scope = Literal["collectives", "statements", "files"]
 
 
 @dataclass(frozen=True)

@@ -110,7 +110,7 @@ def _ported(source: str, plan: Plan) -> Ported:
     walk = Walk(port, spelling)
     file.module.visit(walk)
     port_imports(port, spelling, walk.imports)
-    if plan.scope == "statements" and plan.source != plan.target:
+    if plan.scope != "collectives" and plan.source != plan.target:
         port_statements(port)
     return Ported(port.edits.applied().decode(), port.places, sorted(port.entries))
 

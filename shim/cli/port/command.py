@@ -55,9 +55,9 @@ def port(
         typer.Option(help="shim: the result imports shim's frontend. native: it imports the framework itself."),
     ] = "shim",
     scope: Annotated[
-        Literal["collectives", "statements"],
+        Literal["collectives", "statements", "files"],
         typer.Option(
-            help="collectives: the collective API alone. statements: also the tensors' own functions, in the functions that call a collective."
+            help="collectives: the collective API alone. statements: also the tensors' own functions, in the functions that call a collective. files: in all functions, but for models."
         ),
     ] = "collectives",
     write: Annotated[bool, typer.Option("--write", help="Write the files. Without it, nothing is written.")] = False,

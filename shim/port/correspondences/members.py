@@ -41,20 +41,72 @@ GROUP_MEMBERS: Mapping[str, tuple[str, ...]] = {
     ),
 }
 
+# What has an operator: its name in torch and MindSpore, the operator, and its name in Paddle.
+_OPERATORS = """
+add + add       sub - subtract       mul * multiply       div / divide
+eq == equal     ne != not_equal      gt > greater_than    ge >= greater_equal    lt < less_than    le <= less_equal
+"""
+_WORDS = _OPERATORS.split()
+_TRIPLES = [*zip(_WORDS[::3], _WORDS[1::3], _WORDS[2::3], strict=True)]
+
 # Before the templates stands the kind of what the member is.
 TENSOR_MEMBERS: Mapping[str, tuple[str, ...]] = {
+    **{
+        name: (
+            "tensor",
+            f"torch mindspore: {{tensor}}.{name}({{other}})",
+            f"paddle: ({{tensor}} {operator} {{other}})",
+            f"torch: torch.{name}({{tensor}}, {{other}})",
+            f"mindspore: mindspore.ops.{name}({{tensor}}, {{other}})",
+            f"paddle: {{tensor}}.{of_paddle}({{other}})",
+            f"paddle: paddle.{of_paddle}({{tensor}}, {{other}})",
+        )
+        for name, operator, of_paddle in _TRIPLES
+    },
+    **{
+        f"{name}_": (
+            "tensor",
+            f"torch: {{tensor}}.{name}_({{other}})",
+            f"paddle mindspore: {{tensor}}.copy_({{tensor}} {operator} {{other}})",
+            f"paddle: {{tensor}}.{of_paddle}_({{other}})",
+            f"mindspore: {{tensor}}.{name}_({{other}})",
+        )
+        for name, operator, of_paddle in _TRIPLES[:4]
+    },
+    **{
+        name: (
+            "tensor",
+            f"torch mindspore: {{tensor}}.{name}()",
+            f"paddle: {{tensor}}.astype('{dtype}')",
+        )
+        for name, dtype in (("bool", "bool"), ("int", "int32"), ("long", "int64"), ("half", "float16"))
+    },
     "T": ("tensor", "{tensor}.T"),
-    "abs": ("tensor", "{tensor}.abs()"),
-    "all": ("tensor", "{tensor}.all()"),
-    "any": ("tensor", "{tensor}.any()"),
     "clone": ("tensor", "torch paddle: {tensor}.clone()", "mindspore: {tensor}.copy()", "mindspore: {tensor}.clone()"),
     "contiguous": ("tensor", "{tensor}.contiguous()"),
     "copy_": ("tensor", "{tensor}.copy_({other})"),
     "cpu": ("tensor", "torch paddle: {tensor}.cpu()"),
     "cuda": ("tensor", "torch paddle: {tensor}.cuda()"),
     "detach": ("tensor", "torch paddle: {tensor}.detach()", "mindspore: mindspore.ops.stop_gradient({tensor})"),
+    "double": (
+        "tensor",
+        "torch: {tensor}.double()",
+        "paddle: {tensor}.astype('float64')",
+        "mindspore: {tensor}.astype(mindspore.float64)",
+    ),
     "dtype": ("dtype", "{tensor}.dtype"),
-    "flatten": ("tensor", "{tensor}.flatten()"),
+    "equal": (
+        "flag",
+        "torch: torch.equal({tensor}, {other})",
+        "paddle: paddle.equal_all({tensor}, {other}).item()",
+        "mindspore: ({tensor}.shape == {other}.shape and mindspore.ops.equal({tensor}, {other}).all().item())",
+    ),
+    "expand_as": ("tensor", "{tensor}.expand_as({other})"),
+    "fill_": (
+        "tensor",
+        "torch paddle: {tensor}.fill_({other})",
+        "mindspore: {tensor}.copy_(mindspore.ops.full_like({tensor}, {other}))",
+    ),
     "float": (
         "tensor",
         "torch mindspore: {tensor}.float()",
@@ -64,9 +116,21 @@ TENSOR_MEMBERS: Mapping[str, tuple[str, ...]] = {
     "grad": ("tensor", "torch paddle: {tensor}.grad"),
     "is_contiguous": ("flag", "{tensor}.is_contiguous()"),
     "is_cuda": ("flag", "torch paddle_3: {tensor}.is_cuda"),
+    "is_tensor": (
+        "flag",
+        "torch: torch.is_tensor({tensor})",
+        "paddle: paddle.is_tensor({tensor})",
+        "mindspore: mindspore.ops.is_tensor({tensor})",
+    ),
     "is_leaf": ("flag", "torch paddle: {tensor}.is_leaf"),
     "item": ("number", "{tensor}.item()"),
     "itemsize": ("number", "torch paddle_3 mindspore: {tensor}.itemsize"),
+    "linear": (
+        "tensor",
+        "torch: torch.nn.functional.linear({tensor}, {other})",
+        "paddle: paddle.matmul({tensor}, {other}.T)",
+        "mindspore: mindspore.ops.dense({tensor}, {other})",
+    ),
     "mT": ("tensor", "torch paddle_3 mindspore: {tensor}.mT"),
     "max": ("tensor", "{tensor}.max()"),
     "max_along": ("tensor", "torch: {tensor}.max(dim={axis}).values", "paddle mindspore: {tensor}.max(axis={axis})"),
@@ -75,15 +139,31 @@ TENSOR_MEMBERS: Mapping[str, tuple[str, ...]] = {
     "ndim": ("number", "{tensor}.ndim", "torch mindspore: {tensor}.dim()"),
     "numel": ("number", "torch: {tensor}.numel()", "paddle mindspore: {tensor}.size", "mindspore: {tensor}.numel()"),
     "numpy": ("array", "mindspore: {tensor}.asnumpy()", "{tensor}.numpy()"),
+    "normalize": (
+        "tensor",
+        "torch: torch.nn.functional.normalize({tensor}, dim={axis})",
+        "paddle: paddle.nn.functional.normalize({tensor}, axis={axis})",
+        "mindspore: ({tensor} / mindspore.ops.clamp(mindspore.ops.norm({tensor}, dim={axis}, keepdim=True), 1e-12))",
+    ),
     "place": ("device", "torch: {tensor}.device", "paddle: {tensor}.place"),
     "requires_grad": ("flag", "torch paddle_3: {tensor}.requires_grad", "paddle_2: (not {tensor}.stop_gradient)"),
     "shape": ("shape", "{tensor}.shape", "torch: {tensor}.size()"),
     "size_along": ("number", "torch: {tensor}.size({axis})", "paddle mindspore: {tensor}.shape[{axis}]"),
-    "squeeze": ("tensor", "{tensor}.squeeze({axis})"),
     "stop_gradient": ("flag", "torch: (not {tensor}.requires_grad)", "paddle: {tensor}.stop_gradient"),
+    "t": ("tensor", "{tensor}.t()"),
     "to_dtype": ("tensor", "paddle mindspore: {tensor}.astype({dtype})", "torch mindspore: {tensor}.to({dtype})"),
+    "type_as": (
+        "tensor",
+        "torch mindspore: {tensor}.type_as({other})",
+        "paddle: {tensor}.astype({other}.dtype)",
+    ),
     "tolist": ("list", "{tensor}.tolist()"),
-    "unsqueeze": ("tensor", "{tensor}.unsqueeze({axis})"),
+    "view_as": ("tensor", "{tensor}.view_as({other})"),
+    "zero_": (
+        "tensor",
+        "torch paddle: {tensor}.zero_()",
+        "mindspore: {tensor}.copy_(mindspore.ops.zeros_like({tensor}))",
+    ),
     "values": (
         "tensor",
         "torch: {tensor}.data",

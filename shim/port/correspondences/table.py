@@ -12,7 +12,8 @@ The roles of one row's forms are what a port goes by. Beside a role may stand
 
 One of tensors, whose signatures are not recorded, is written with its parameters: ``torch.cat(tensors, dim:axis=0)`` has the parameter ``dim`` with the
 role ``axis`` and the default 0; without a colon, the name is the role. ``*`` before a parameter: its values may stand side by side. A ``*`` alone: what
-follows has to be a keyword.
+follows has to be a keyword. ``reduce:!'add'``: the call always has this argument. What stands after the bracket is written behind the call; two forms with
+``&`` between them are written as a tuple of two calls; ``=`` before a method: the tensor gets its result by ``copy_``. Code is never read by these three.
 """
 
 from __future__ import annotations
@@ -24,10 +25,11 @@ from functools import cache
 
 from shim.port.apis import APIS
 from shim.port.correspondences.functions import COLLECTIVES, GROUPS, OBJECTS, POINT_TO_POINT
-from shim.port.correspondences.tensor_functions import FUNCTIONS, METHODS
+from shim.port.correspondences.tensors import FUNCTIONS, METHODS
 from shim.record import Record, Signatures, parameters_of, read
 
 _FORM = re.compile(r"(?P<name>[\w.]+)\((?P<parameters>.*)\)")
+_TENSOR_FORM = re.compile(r"(?P<copied>=?)(?P<call>[\w.]+\([^()]*\))(?P<after>[^&]*)(?: & (?P<second>.*))?")
 
 # Roles that are advice to the framework: without them, a call that succeeds has the same results.
 _ADVISORY_NAMES = """
@@ -44,6 +46,7 @@ class Parameter:
     role: str
     inverted: bool
     default: str | None
+    fixed: str | None = None  # what the argument always is
 
 
 @dataclass(frozen=True)
@@ -60,6 +63,14 @@ class Form:
     positional: int
     is_variadic: bool = False
     is_recorded: bool = True
+    after: str = ""
+    second: Form | None = None
+    is_copied: bool = False
+
+    @property
+    def is_read(self) -> bool:
+        """Whether code is read by the form, and not only written."""
+        return not (self.after or self.second or self.is_copied)
 
     def of_role(self, role: str) -> Parameter | None:
         """Return the parameter that has *role*."""
@@ -92,15 +103,32 @@ def form_of(text: str, api: str) -> Form:
 
 def tensor_form_of(text: str, api: str) -> Form:
     """Return the form of a function or method of *api*'s tensors that *text* says."""
-    name, tokens = _parts(text)
+    match = _TENSOR_FORM.fullmatch(text)
+    if match is None:
+        raise ValueError(f"not a form: {text}")
+    name, tokens = _parts(match["call"])
     positional = tokens.index("*") if "*" in tokens else len(tokens)
     parameters = []
     for token in tokens:
         if token != "*":
             said, equals, default = token.removeprefix("*").partition("=")
             own, _, role = said.partition(":")
-            parameters.append(Parameter(own, role or own, False, default if equals else None))
-    return Form(api, name, tuple(parameters), positional, tokens[0].startswith("*"), is_recorded=False)
+            fixed = role[1:] if role.startswith("!") else None
+            role = "fixed" if fixed else role or own
+            parameters.append(Parameter(own, role, False, default if equals else None, fixed))
+    is_variadic = bool(tokens) and tokens[0].startswith("*") and tokens[0] != "*"
+    second = tensor_form_of(match["second"], api) if match["second"] else None
+    return Form(
+        api,
+        name,
+        tuple(parameters),
+        positional,
+        is_variadic,
+        is_recorded=False,
+        after=match["after"],
+        second=second,
+        is_copied=bool(match["copied"]),
+    )
 
 
 def _parts(text: str) -> tuple[str, list[str]]:
@@ -181,7 +209,8 @@ class Table:
             found: dict[str, list[tuple[str, Form]]] = {}
             for row in self.rows:
                 for form in self.forms_of(row, api):
-                    found.setdefault(form.name, []).append((row, form))
+                    if form.is_read:
+                        found.setdefault(form.name, []).append((row, form))
             self._names[api] = found
         return self._names[api].get(name, ())
 
@@ -202,9 +231,9 @@ def form_for(row: str, source: Form, target: str) -> Form | None:
     return next(same, forms[0] if forms else None)
 
 
-def tensor_row(name: str, api: str) -> tuple[str, Form] | None:
-    """Return the row of *api*'s function *name* or, where it begins with a dot, of that method of its tensors, with its form."""
-    return next(iter(TENSORS.rows_with(name, api)), None)
+def tensor_rows(name: str, api: str) -> Sequence[tuple[str, Form]]:
+    """Return the rows of *api*'s function *name* or, where it begins with a dot, of that method of its tensors, each with its form."""
+    return TENSORS.rows_with(name, api)
 
 
 def result_of(row: str) -> str:

@@ -107,6 +107,10 @@ class Evidence(cst.CSTVisitor):
         self._assigned: dict[Hashable, list[tuple[str, cst.CSTNode]]] = defaultdict(list)
         self.passed: dict[Hashable, set[str]] = defaultdict(set)
         self._kept: dict[Hashable, Hashable] = {}
+        self._returned: dict[cst.CSTNode | None, list[cst.BaseExpression | None]] = defaultdict(list)
+        for node, owner in file.nodes.of(cst.Return):
+            self._returned[owner].append(node.value)
+        self._generators = {owner for kind in (cst.Yield, cst.Await) for _, owner in file.nodes.of(kind)}
         file.module.visit(self)
         for variable, attribute in self._kept.items():
             if attribute in self.passed:
@@ -148,6 +152,20 @@ class Evidence(cst.CSTVisitor):
             owner = self.variable(node.value)
             return None if owner is None else (owner, f"[{self._file.code(node.slice[0])}]")
         return None
+
+    def returned(self, call: cst.Call) -> Sequence[cst.BaseExpression]:
+        """Return what the file's function that *call* calls returns, an expression for each ``return``; nothing where that is not certain."""
+        variable = self.variable(call.func) if isinstance(call.func, cst.Name) else None
+        bound = [*variable] if isinstance(variable, frozenset) else []
+        function = bound[0].node if len(bound) == 1 and isinstance(bound[0], Assignment) else None
+        if not isinstance(function, cst.FunctionDef) or function in self._generators or function.asynchronous:
+            return ()
+        for each in function.decorators:
+            decorator = each.decorator.func if isinstance(each.decorator, cst.Call) else each.decorator
+            if self._file.imported(decorator) is None:
+                return ()
+        values = self._returned.get(function, [None])
+        return [value for value in values if value is not None] if None not in values else ()
 
     def visit_Assign(self, node: cst.Assign) -> None:
         for target in node.targets:
@@ -221,6 +239,8 @@ class Evidence(cst.CSTVisitor):
             if (variable := self.variable(target)) is not None:
                 self._assigned[variable].append((how, value))
         elif isinstance(target, (cst.Tuple, cst.List)):
+            returned = self.returned(value) if how == "value" and isinstance(value, cst.Call) else ()
+            value = returned[0] if len(returned) == 1 else value
             values = value.elements if how == "value" and isinstance(value, (cst.Tuple, cst.List)) else ()
             for position, element in enumerate(target.elements):
                 if len(values) == len(target.elements):

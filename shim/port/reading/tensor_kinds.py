@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Sequence
 
 import libcst as cst
 
 from shim.port.correspondences.members import TENSOR_MEMBERS, tensor_templates
 from shim.port.correspondences.names import tensor_name_for
-from shim.port.correspondences.table import result_of, tensor_row
+from shim.port.correspondences.table import Form, result_of, tensor_rows
 from shim.port.reading.evidence import Evidence
+from shim.port.reading.expressions import literal_of, passed
 from shim.port.reading.source_file import SourceFile
 
-_ELEMENT = {"tensors": "tensor", "tensor": "tensor", "shape": "number"}
+_ELEMENT = {"array": "array", "tensors": "tensor", "tensor": "tensor", "pair": "tensor", "shape": "number"}
+PAIRED = {"values": 0, "indices": 1}  # torch's names of what a pair has
 _LITERALS: dict[type[cst.CSTNode], str] = {
     cst.Integer: "number",
     cst.Float: "number",
@@ -23,7 +25,6 @@ _LITERALS: dict[type[cst.CSTNode], str] = {
     cst.DictComp: "mapping",
     cst.Set: "list",
     cst.SetComp: "list",
-    cst.Comparison: "flag",
 }
 _BUILT_IN = {
     "bool": "flag",
@@ -37,6 +38,7 @@ _BUILT_IN = {
 _ANNOTATED = {"bool": "flag", "float": "number", "int": "number", "str": "text"}
 _ROUNDS = 10  # after which a kind that still changes is none
 _NUMBERS = ("get_world_size", "get_rank", "get_group_size")
+_UNFIT = (("axis", "tensor"), ("other", "number"))
 _KEEP = frozenset(("unsqueeze", "squeeze", "flatten", "float", "transpose", "permute", "t", "abs"))
 
 
@@ -56,7 +58,10 @@ class TensorKinds:
     def of(self, node: cst.CSTNode) -> str | None:
         """Return ``tensor``, ``tensors``, ``shape``, ``number``, ``list``, ``group``, or another kind of the table; None where the source does not show it."""
         if isinstance(node, cst.Name):
-            return "flag" if node.value in ("True", "False") else self._of_variable(node)
+            if node.value in ("self", "cls"):
+                return "object"
+            kind = "flag" if node.value in ("True", "False") else self._of_variable(node)
+            return self._of_module(node) if kind is None else kind
         if isinstance(node, cst.Attribute):
             return self._of_attribute(node)
         if isinstance(node, cst.Call):
@@ -69,7 +74,14 @@ class TensorKinds:
             return "flag"
         if isinstance(node, (cst.UnaryOperation, cst.BinaryOperation, cst.IfExp)):
             return self._of_operation(node)
+        if isinstance(node, cst.Comparison):
+            return self._of_comparison(node)
         return _LITERALS.get(type(node))
+
+    def _of_module(self, node: cst.Name) -> str | None:
+        """Return ``array`` for NumPy, and what comes of it, ``module`` for what else is imported."""
+        names = self._file.imports_meant(node)
+        return ("array" if all(f"{name}.".startswith("numpy.") for name in names) else "module") if names else None
 
     def _of_variable(self, node: cst.CSTNode) -> str | None:
         return self._known.get(self.evidence.variable(node))
@@ -134,8 +146,11 @@ class TensorKinds:
     def _of_attribute(self, node: cst.Attribute) -> str | None:
         if self.evidence.shows(variable := self.evidence.variable(node)):
             return self._known.get(variable)
-        if (kind := self.of(node.value)) != "tensor":
-            return kind if kind == "same" else None
+        kind = self.of(node.value)
+        if kind == "pair" and node.attr.value in PAIRED:
+            return "tensor"
+        if kind != "tensor":
+            return kind if kind in ("same", "array") else None
         if node.attr.value in _KEEP:
             return "tensor"
         return self._of_member(f"{{tensor}}.{node.attr.value}")
@@ -146,24 +161,61 @@ class TensorKinds:
             return None
         name = self._file.imported(function)
         if name is not None:
-            found = tensor_row(name, self._api)
-            if found is not None:
-                return result_of(found[0])
-            return "number" if name.rpartition(".")[2] in _NUMBERS else self._of_member(f"{name}({{tensor}})")
+            if rows := self.rows_of(node):
+                return self._of_rows(rows)
+            return "number" if name.rpartition(".")[2] in _NUMBERS else self._of_member(_member_text(name, node))
         if isinstance(function, cst.Name) and function.value in ("list", "tuple") and len(node.args) == 1:
             kind = self.of(node.args[0].value)
             return kind if kind in ("same", "shape", "tensors") else "list"
         if isinstance(function, cst.Name):
-            return _BUILT_IN.get(function.value)
+            kinds = {self.of(value) for value in self.evidence.returned(node)} or {_BUILT_IN.get(function.value)}
+            return kinds.pop() if len(kinds) == 1 else None
         if (kind := self.of(function.value)) != "tensor":
-            return kind if kind == "same" else None
+            return kind if kind in ("same", "array") else None
         if function.attr.value in _KEEP:
             return "tensor"
-        method = tensor_row(f".{function.attr.value}", self._api)
-        if method is not None:
-            return result_of(method[0])
-        places = ", ".join("{}" for _ in node.args)
-        return self._of_member(f"{{tensor}}.{function.attr.value}({places})")
+        if rows := self.rows_of(node):
+            return self._of_rows(rows)
+        return self._of_member(_member_text(f".{function.attr.value}", node))
+
+    def rows_of(self, node: cst.Call) -> Sequence[tuple[str, Form]]:
+        """Return the rows of tensors' functions and methods that the call may be of, each with its form: those that its arguments fit, if any."""
+        function = node.func
+        name = self._file.imported(function)
+        if name is None and isinstance(function, cst.Attribute):
+            name = f".{function.attr.value}"
+        rows = tensor_rows(name, self._api) if name is not None else ()
+        fitting = [
+            *{self._roles(node, form): (row, form) for row, form in rows[::-1] if self._fits(node, form)}.values()
+        ]
+        is_member = not fitting and name is not None and self._of_member(_member_text(name, node)) is not None
+        return fitting or ((), rows[:1])[not is_member]
+
+    def _of_rows(self, rows: Sequence[tuple[str, Form]]) -> str | None:
+        kinds = {result_of(row) for row, _ in rows}
+        return kinds.pop() if len(kinds) == 1 else None
+
+    def _roles(self, node: cst.Call, form: Form) -> tuple[str, ...]:
+        """Return what each argument is for: of rows that agree on that, the first one counts."""
+        return tuple(parameter.role for _, parameter in passed(node, form))
+
+    def _fits(self, node: cst.Call, form: Form) -> bool:
+        """Tell whether *form* takes the arguments, and gets all that it needs: an axis is no tensor, and the other tensor no number."""
+        if any(argument.star for argument in node.args):
+            return True
+        taken = set()
+        for position, argument in enumerate(node.args):
+            parameter = form.taking(position, None if argument.keyword is None else argument.keyword.value)
+            kind = self.of(argument.value)
+            if parameter is None or (parameter.role, kind) in _UNFIT:
+                return False
+            if parameter.fixed and literal_of(self._file.code(argument.value)) != parameter.fixed:
+                return False
+            taken.add(parameter.name)
+        return all(
+            each.default is not None or each.fixed in ("True", "False") or each.name in taken
+            for each in form.parameters
+        )
 
     def _of_member(self, text: str) -> str | None:
         """Return the kind of the member that is written as *text*, whatever its arguments are called."""
@@ -201,6 +253,17 @@ class TensorKinds:
             return "tensors" if kinds <= {"tensors", "number"} else "list"
         return kinds.pop() if len(kinds) == 1 else None
 
+    def _of_comparison(self, node: cst.Comparison) -> str | None:
+        kinds = {self.of(node.left)}
+        for each in node.comparisons:
+            if not isinstance(each.operator, _OF_TENSORS):
+                return "flag"
+            kinds.add(self.of(each.comparator))
+        return "tensor" if "tensor" in kinds else "same" if "same" in kinds else None if None in kinds else "flag"
+
+
+_OF_TENSORS = (cst.Equal, cst.NotEqual, cst.LessThan, cst.LessThanEqual, cst.GreaterThan, cst.GreaterThanEqual)
+
 
 def _element(kind: str | None) -> str | None:
     """Return the kind of the elements of what is of a *kind*; ``same`` is what speaks against no kind so far."""
@@ -214,6 +277,12 @@ def _operands(node: cst.UnaryOperation | cst.BinaryOperation | cst.IfExp) -> Ite
         yield from (node.body, node.orelse)
     else:
         yield from (node.left, node.right)
+
+
+def _member_text(name: str, node: cst.Call) -> str:
+    """Return how a template would write *node*, a call of the function *name* or, where that begins with a dot, of the method."""
+    places = ", ".join("{}" for _ in node.args)
+    return f"{{tensor}}{name}({places})" if name.startswith(".") else f"{name}({places})"
 
 
 def _same_places(template: str, text: str) -> bool:

@@ -113,8 +113,13 @@ def _is_list(port: Port, given: Given) -> bool | None:
     if isinstance(value, cst.Name):
         values = port.file.values_of(value)
         answers = {is_list(each) for each in values or ()} - {None}
-        return answers.pop() if len(answers) == 1 else None
-    return is_list(value)
+        found = answers.pop() if len(answers) == 1 else None
+    else:
+        found = is_list(value)
+    return _IS_LIST.get(port.tensors.of(value) or "") if found is None else found
+
+
+_IS_LIST = {"tensor": False, "tensors": True, "list": True}
 
 
 class Functions:

@@ -7,13 +7,16 @@ from collections.abc import Callable, Sequence
 
 import libcst as cst
 
+from shim.port.plan import Left
 from shim.port.reading.expressions import is_closed, literal_of
+from shim.port.reading.source_file import below
 from shim.port.rules.port import Port
 
 _PLACE = re.compile(r"\{\w+\}")
-_FUNCTION = re.compile(r"(?P<name>[\w.]+)(?P<rest>\(\{.*)")
+_FUNCTION = re.compile(r"(?P<name>[\w.]+)\((?P<arguments>\{[^)]*)\)")
+_DOTTED = re.compile(r"\b(?:mindspore|paddle|torch)(?:\.\w+)+")
 _METHOD = re.compile(r"\{\w+\}\.(?P<name>\w+)\((?P<arguments>[^)]*)\)(?P<after>\.values)?")
-_KEYWORDS = {"axis": ("axis", "dim"), "dtype": ("dtype",), "other": ("other", "src"), "rank": ("rank",)}
+_KEYWORDS = {"axis": ("axis", "dim"), "dtype": ("dtype",), "other": ("other", "src", "y"), "rank": ("rank",)}
 
 
 def matched(port: Port, template: str, node: cst.BaseExpression) -> list[cst.BaseExpression] | None:
@@ -25,9 +28,9 @@ def matched(port: Port, template: str, node: cst.BaseExpression) -> list[cst.Bas
         is_member = isinstance(node, cst.Attribute) and template.endswith(f"}}.{node.attr.value}")
         return [cst.ensure_type(node, cst.Attribute).value] if is_member else None
     if (function := _FUNCTION.fullmatch(template)) is not None:
-        is_called = isinstance(node, cst.Call) and len(node.args) == 1 and not node.args[0].star
-        call = cst.ensure_type(node, cst.Call) if is_called else None
-        return [call.args[0].value] if call and port.file.imported(call.func) == function["name"] else None
+        if isinstance(node, cst.Call) and port.file.imported(node.func) == function["name"]:
+            return _in_places(port, function["arguments"], node.args)
+        return None
     method = _METHOD.fullmatch(template)
     if method is None:
         return None
@@ -37,36 +40,59 @@ def matched(port: Port, template: str, node: cst.BaseExpression) -> list[cst.Bas
         node = node.value
     if not (isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute)):
         return None
-    places = [place.partition("=")[2] or place for place in method["arguments"].split(", ") if place]
-    if node.func.attr.value != method["name"] or len(places) != len(node.args):
+    parts = _in_places(port, method["arguments"], node.args) if node.func.attr.value == method["name"] else None
+    return None if parts is None else [node.func.value, *parts]
+
+
+def _in_places(port: Port, template: str, arguments: Sequence[cst.Arg]) -> list[cst.BaseExpression] | None:
+    """Return the values of *arguments* that stand in the places of *template*, None where they are others."""
+    places = [place.partition("=")[2] or place for place in template.split(", ") if place]
+    if len(places) != len(arguments):
         return None
-    for place, argument in zip(places, node.args, strict=True):
+    if any(place.startswith("{") and not _PLACE.fullmatch(place) for place in places):
+        return None  # what is written, and not read
+    for place, argument in zip(places, arguments, strict=True):
         if not place.startswith("{"):
             if literal_of(port.file.code(argument.value)) != place:
                 return None
         elif argument.star or (
-            argument.keyword is not None and argument.keyword.value not in _KEYWORDS[place.strip("{}")]
+            argument.keyword is not None and argument.keyword.value not in _KEYWORDS.get(place.strip("{}"), ())
         ):
             return None
-    given = zip(node.args, places, strict=True)
-    return [node.func.value, *(each.value for each, place in given if place.startswith("{"))]
+    return [each.value for each, place in zip(arguments, places, strict=True) if place.startswith("{")]
 
 
 def write_member(
     port: Port, node: cst.CSTNode, template: str, parts: Sequence[cst.BaseExpression], spell: Callable[[str], str]
 ) -> None:
-    """Write *node* by *template*, with *parts* in its places: in brackets where the first needs them, a function's name as *spell* writes it."""
-    place = _PLACE.findall(template)[0]
-    if (function := _FUNCTION.fullmatch(template)) is not None:
-        template = spell(function["name"]) + function["rest"]
-    elif not is_closed(parts[0], cst.Integer):  # a number has changed places with the group
-        template = template.replace(place, f"({place})", 1)
-    if template.count(place) > 1:
-        port.edits.replace(*port.file.span(node), template.replace(place, port.file.code(parts[0])))
-        port.done.add(parts[0])
+    """Write *node* by *template*, with *parts* in its places: in brackets where they need them, functions' names as *spell* writes them.
+
+    A part that stands twice is written as it is in the source. Raises Left, and changes nothing, where it calls something.
+    """
+    template = _DOTTED.sub(lambda found: spell(found[0]), template)
+    places = dict(zip(dict.fromkeys(_PLACE.findall(template)), parts, strict=False))
+    for place, part in places.items():
+        if _is_beside(template, place) and not is_closed(
+            part, cst.Integer
+        ):  # a number has changed places with the group
+            template = template.replace(place, f"({place})")
+    if any(template.count(place) > 1 for place in places):
+        for place, part in places.items():
+            if template.count(place) > 1 and any(isinstance(each, cst.Call) for each in (part, *below(part))):
+                why = f"{port.file.code(part)} would be computed twice"
+                raise Left("computed-twice", why, "Keep it in a variable, and port again.")
+            start, end = port.file.outer_span(part)
+            template = template.replace(place, port.file.text[start:end].decode())
+        port.edits.replace(*port.file.span(node), template)
+        port.done |= {*parts, *(each for part in parts for each in below(part))}
         port.places += 1
     else:
         write_template(port, node, template, parts)
+
+
+def _is_beside(template: str, place: str) -> bool:
+    """Tell whether an operator or a member stands beside the *place*."""
+    return re.search(rf"{re.escape(place)}(\.|\[| [^,])|[^(,=] {re.escape(place)}", template) is not None
 
 
 def write_template(port: Port, node: cst.CSTNode, template: str, parts: Sequence[cst.BaseExpression]) -> None:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import ast
+import re
+from collections.abc import Sequence
 
 import libcst as cst
 
 from shim.port.correspondences.names import dtype_of
 from shim.port.correspondences.table import TENSORS, Form, Parameter
+from shim.port.correspondences.tensors import DIFFERENCES
 from shim.port.plan import Left
 from shim.port.reading.expressions import is_list, literal_of
 from shim.port.rules.port import Port
@@ -16,41 +19,164 @@ from shim.port.tensors.numbers import port_sum
 from shim.port.tensors.shapes import port_zeros
 
 _LISTS_ALONE = ("mindspore.ops.full",)
+_TUPLES_ALONE = ("mindspore.ops.randint", ".tile", ".flip")
 
 
-def port_tensor_call(port: Port, node: cst.Call, row: str, source: Form) -> None:
-    """Port *node*, a call of the function or, where *row* begins with a dot, the method of *row*. Raises Left, and changes nothing, where it cannot."""
+def port_tensor_call(port: Port, node: cst.Call, rows: Sequence[tuple[str, Form]]) -> None:
+    """Port *node*, a call of the function or, where their names begin with a dot, the method of *rows*. Raises Left, and changes nothing, where it cannot."""
+    row, source = rows[0]
+    if len(rows) > 1:
+        why = f"{source.name.lstrip('.')} does other things with a tensor than with a number, and {port.file.code(node)} does not show which it gets"
+        raise Left("axis-or-tensor", why, "Write the name of the parameter, and port again.")
     forms = TENSORS.forms_of(row, port.plan.target)
     if not forms:
         why = f"{port.target.framework} has no equivalent of {source.name.lstrip('.')}"
         raise Left("no-equivalent", why, "Write by hand what the code needs of it.")
     target, given = forms[0], bind(port, node.args, source)
     rewriting = Rewriting(port, node, node.args, given, source, target, port.framework.spell)
+    for parameter in source.parameters:
+        if parameter.fixed is not None and all(each.parameter is not parameter for each in given):
+            why = f"{source.name.lstrip('.')} does more without {parameter.name}={parameter.fixed}, which {target.name.lstrip('.')} does not"
+            rewriting.report(node, "argument-by-default", why, "Look whether the code depends on it.")
     rule = _RULES.get(row.lstrip("."))
     frameworks = {port.source.framework, port.target.framework}
-    if rule is not None and len(frameworks) == 2 and ("paddle" in frameworks or rule is _port_full):
+    if (
+        rule is not None
+        and len(frameworks) == 2
+        and ("paddle" in frameworks or rule in (_port_full, _port_order_of_ties))
+    ):
         rule(rewriting)
-    _port_shape(rewriting)
-    rewriting.place_arguments(
-        lambda given: _target_of(rewriting, given), lambda given, _: _convert_dtype(rewriting, given)
-    )
-    if target.name.startswith("."):
-        rewriting.replace(cst.ensure_type(node.func, cst.Attribute).attr, target.name[1:])
+    if len(frameworks) == 2:
+        _report_difference(rewriting, row)
+    if target.second is not None:
+        _write_pair(rewriting, target.second)
     else:
-        rewriting.replace(node.func, port.framework.spell(target.name))
-    rewriting.make()
+        _port_shape(rewriting)
+        rewriting.place_arguments(
+            lambda given: _target_of(rewriting, given), lambda given, _: _convert_dtype(rewriting, given)
+        )
+        _add_arguments(rewriting)
+        _write_function(rewriting)
+        rewriting.make()
     port.done |= rewriting.dropped
     port.places += 1
+
+
+def _report_difference(rewriting: Rewriting, row: str) -> None:
+    """Report that the row's functions do not quite do the same."""
+    if row not in DIFFERENCES:
+        return
+    who, *note = DIFFERENCES[row]
+    differs = who.removeprefix("from ")
+    frameworks = [rewriting.port.source.framework, rewriting.port.target.framework]
+    if differs == "any" or differs in frameworks[: 1 if differs != who else 2]:
+        rewriting.report(rewriting.node, *note)
+
+
+def _add_arguments(rewriting: Rewriting) -> None:
+    """Add the arguments that the target always has, and those by default in the source alone. Raises Left for one that the source does not give."""
+    source, target = rewriting.source, rewriting.target
+    given = {each.parameter.role for each in rewriting.given}
+    for parameter in target.parameters:
+        own = source.of_role(parameter.role)
+        literal = None if own is None or own.default is None else literal_of(own.default)
+        if parameter.fixed is not None:
+            rewriting.added.append(f"{parameter.name}={parameter.fixed}")
+        elif parameter.role in given or parameter.name == "self" or _is_receiver(rewriting, parameter):
+            continue
+        elif (
+            literal not in (None, "None")
+            and parameter.default != "None"
+            and literal != literal_of(parameter.default or "")
+        ):
+            rewriting.added.append(f"{parameter.name}={literal}")
+        elif parameter.default is None:
+            why = f"{target.name.lstrip('.')} needs {parameter.name}, which the call does not give"
+            raise Left("no-equivalent-argument", why, "Give it, and port again.")
+
+
+def _is_receiver(rewriting: Rewriting, parameter: Parameter) -> bool:
+    """Tell whether *parameter* of a function takes the tensor whose method the source calls."""
+    return parameter.role == "tensor" and rewriting.source.name.startswith(".")
+
+
+def _write_function(rewriting: Rewriting) -> None:
+    """Write the target's name, and what stands before and after the call; a method may become a function."""
+    port, node, target = rewriting.port, rewriting.node, rewriting.target
+    start, end = port.file.span(node)
+    if not rewriting.source.name.startswith("."):
+        rewriting.replace(node.func, port.framework.spell(target.name))
+    else:
+        function = cst.ensure_type(node.func, cst.Attribute)
+        if target.is_copied:
+            if not isinstance(function.value, (cst.Name, cst.Attribute)):
+                why = f"{port.target.framework} has no {rewriting.source.name[1:]}, and the tensor that it changes has no name"
+                raise Left("no-equivalent", why, "Keep the tensor in a variable.")
+            rewriting.around(start, end, f"{port.file.code(function.value)}.copy_(", ")")
+        if target.name.startswith("."):
+            rewriting.replace(function.attr, target.name[1:])
+        else:
+            _write_receiver(rewriting, function)
+    if target.after:
+        name = _NAMES.sub(lambda found: port.framework.spell(found[0]), target.after)
+        rewriting.changes.append(lambda: port.edits.insert_after(end, name))
+
+
+_NAMES = re.compile(r"\b(?:mindspore|paddle|torch)(?:\.\w+)+")
+
+
+def _write_receiver(rewriting: Rewriting, function: cst.Attribute) -> None:
+    """Write the tensor whose method is called as the first argument of the target's function."""
+    port = rewriting.port
+    start, end = port.file.outer_span(function.value)
+    first = (
+        port.file.span(rewriting.arguments[0]).start if rewriting.arguments else port.file.span(rewriting.node).end - 1
+    )
+    if b"#" in port.file.text[end:first]:
+        raise Left("no-equivalent", "a comment stands between the tensor and the arguments", "Move it.")
+    comma = ", " if set(rewriting.arguments) - rewriting.dropped else ""
+    rewriting.changes.append(lambda: port.edits.insert(start, f"{port.framework.spell(rewriting.target.name)}("))
+    rewriting.changes.append(lambda: port.edits.replace(end, first, comma))
+
+
+def _write_pair(rewriting: Rewriting, second: Form) -> None:
+    """Write the tuple of two calls that the target has in place of one. Raises Left for arguments that are more than names and numbers."""
+    port, node, tensor = rewriting.port, rewriting.node, rewriting.tensor()
+    arguments = []
+    if not isinstance(tensor, cst.Name):
+        why = f"{port.target.framework} takes the values and their indices by two calls, and the tensor would be computed twice"
+        raise Left("computed-twice", why, "Keep it in a variable, and port again.")
+    for each in rewriting.given:
+        parameter, code = _target_of(rewriting, each), port.file.code(each.value)
+        if not isinstance(each.value, cst.Name) and literal_of(code) is None:
+            why = f"{port.target.framework} takes the values and their indices by two calls, and {code} would be computed twice"
+            raise Left("computed-twice", why, "Keep it in a variable, and port again.")
+        if parameter is not None:
+            arguments.append(code if parameter.role == "tensor" else f"{parameter.name}={code}")
+    for change in rewriting.changes:  # only what is reported
+        change()
+    names = (
+        f"{tensor.value}{form.name}" if form.name.startswith(".") else port.framework.spell(form.name)
+        for form in (rewriting.target, second)
+    )
+    calls = [f"{name}({', '.join(arguments)})" for name in names]
+    port.edits.replace(*port.file.span(node), f"({', '.join(calls)})")
+    port.done |= {node.func, *node.args}
 
 
 def _target_of(rewriting: Rewriting, given: Given) -> Parameter | None:
     """Return the target's parameter for the argument, None to drop it. Raises Left where its loss would change what the call does."""
     parameter, name = given.parameter, rewriting.target.name.lstrip(".")
+    if parameter.fixed is not None and literal_of(rewriting.port.file.code(given.value)) == parameter.fixed:
+        return None
     found = rewriting.target.of_role(parameter.role)
     code = rewriting.port.file.code(given.value)
     if parameter.default is not None and literal_of(code) == literal_of(parameter.default):
-        other = None if found is None else found.default
-        if other is None or literal_of(other) != literal_of(parameter.default):
+        if found is None or (
+            found.default is not None
+            and "None" in (parameter.default, found.default)
+            and found.default != parameter.default
+        ):
             return None
     if found is not None:
         return found
@@ -91,9 +217,13 @@ def _port_shape(rewriting: Rewriting) -> None:
         return
     is_number = port.tensors.of(shape[0].value) == "number"
     side_by_side = rewriting.source.is_variadic and (len(shape) > 1 or bool(shape[0].star))
-    if side_by_side or is_number:
+    of_tuples = target.api == "mindspore" and target.name in _TUPLES_ALONE
+    if of_tuples and isinstance(shape[0].value, (cst.List, cst.ListComp)):
+        rewriting.around(*port.file.outer_span(shape[0].value), "tuple(", ")")
+    elif side_by_side or is_number:
         first = shape[0] if shape[0].keyword is None else shape[0].value
-        rewriting.around(port.file.span(first).start, port.file.span(shape[-1]).end, "[", "]")
+        brackets = ("(", ",)") if of_tuples else ("[", "]")
+        rewriting.around(port.file.span(first).start, port.file.span(shape[-1]).end, *brackets)
         # from here on they are one argument, the first
         rewriting.given = [rewriting.given[0], *rewriting.given[len(shape) :]]
     elif target.name in _LISTS_ALONE or port.plan.target == "paddle_2":
@@ -185,7 +315,18 @@ def _port_pad(rewriting: Rewriting) -> None:
         )
 
 
+def _port_order_of_ties(rewriting: Rewriting) -> None:
+    """Leave out ``stable`` for MindSpore, which has no word for it."""
+    stable = next((each for each in rewriting.given if each.parameter.role == "stable"), None)
+    if stable is not None and rewriting.target.of_role("stable") is None:
+        rewriting.dropped.add(stable.argument)
+        why = f"{rewriting.port.target.framework} does not say in which order equal elements come"
+        rewriting.report(stable.argument, "order-of-ties", why, "Look whether the code depends on it.")
+
+
 _RULES = {
+    "argsort": _port_order_of_ties,
+    "sort": _port_order_of_ties,
     "chunk": _port_chunk,
     "full": _port_full,
     "pad": _port_pad,

@@ -9,7 +9,8 @@ from collections.abc import Hashable
 import libcst as cst
 
 from shim.port.correspondences.names import dtype_of, tensor_name_for
-from shim.port.correspondences.table import tensor_row
+from shim.port.correspondences.table import tensor_rows
+from shim.port.correspondences.tensors import KEEP_DTYPE
 from shim.port.reading.expressions import is_closed, literal_of, passed
 from shim.port.rules.port import Port
 from shim.port.rules.rewriting import Rewriting
@@ -19,7 +20,6 @@ _SMALL = ("uint8", "int8", "int16")
 _KEEP = """
 T clone contiguous cpu cuda detach flatten mT max max_along min squeeze unsqueeze values
 """
-_CHANGE = (".mean", ".sum", "arange")
 
 
 def port_sum(rewriting: Rewriting) -> None:
@@ -54,10 +54,9 @@ def _small(port: Port, node: cst.CSTNode, seen: frozenset[Hashable] = frozenset(
 
 def _of_call(port: Port, node: cst.Call, function: cst.Name | cst.Attribute, seen: frozenset[Hashable]) -> str | None:
     name = port.file.imported(function)
-    found = tensor_row(name, port.plan.source) if name is not None else None
-    if found is None and isinstance(function, cst.Attribute):
-        found = tensor_row(f".{function.attr.value}", port.plan.source)
-    if found is None or found[0] in _CHANGE:
+    rows = tensor_rows(name or f".{port.file.code(function).rpartition('.')[2]}", port.plan.source)
+    found = next(iter(rows), None)
+    if found is None or found[0].lstrip(".") not in KEEP_DTYPE:
         member = match(port, node)
         if member is None:
             return None

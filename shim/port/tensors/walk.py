@@ -9,8 +9,9 @@ import libcst as cst
 
 from shim.port.correspondences.members import templates_of
 from shim.port.correspondences.names import tensor_name_for
-from shim.port.correspondences.table import rows_with, tensor_row
-from shim.port.reading.evidence import CollectiveCallers, outermost
+from shim.port.correspondences.table import rows_with, tensor_rows
+from shim.port.reading.evidence import CollectiveCallers, is_autograd, outermost
+from shim.port.reading.tensor_kinds import PAIRED
 from shim.port.rules.port import Port
 from shim.port.tensors.autograd import port_autograd
 from shim.port.tensors.calls import port_tensor_call
@@ -22,7 +23,7 @@ from shim.port.tensors.views import check_views, report_copy, report_shared_memo
 
 
 def port_statements(port: Port) -> None:
-    """Port the tensors' names in the functions, and in the module's own statements, that call a collective."""
+    """Port the tensors' names in the functions, and in the module's own statements, that call a collective; or in the whole file, but for models."""
     walk = _Walk(port)
     port.file.module.visit(walk)
     walk.report_changed_arguments()
@@ -34,6 +35,9 @@ class _Walk(cst.CSTVisitor):
     def __init__(self, port: Port) -> None:
         self.port = port
         self.callers = CollectiveCallers(port.file, port.plan.source)
+        if port.plan.scope == "files":
+            nodes = port.file.nodes.of(cst.ClassDef)
+            self.callers.classes |= {node for node, _ in nodes if is_autograd(port.file, port.plan.source, node)}
         self.unported = UnportedFunctions()
         self._outer: list[cst.FunctionDef | cst.ClassDef] = []
         self._parts = written_parts(port, port.tensors)
@@ -49,9 +53,18 @@ class _Walk(cst.CSTVisitor):
     @property
     def _is_inside(self) -> bool:
         function = outermost(self._outer)
+        if self.port.plan.scope == "files":
+            return not any(self._is_model(each) for each in self._outer)
         if function is not None:
             return function in self.callers.functions or any(each in self.callers.functions for each in self._outer)
         return not self._outer and self.callers.in_module
+
+    def _is_model(self, node: cst.FunctionDef | cst.ClassDef) -> bool:
+        """Tell whether *node* is a class with a base of the framework, which is for a converter of models; those of autograd are ported."""
+        if not isinstance(node, cst.ClassDef) or node in self.callers.classes:
+            return False
+        names = (self.port.file.imported(base.value) for base in node.bases)
+        return any(name is not None and not self._is_collective(name) for name in names)
 
     def visit_FunctionDef(self, node: cst.FunctionDef) -> None:
         self._outer.append(node)
@@ -129,10 +142,9 @@ class _Walk(cst.CSTVisitor):
         if report_copy(self.port, node):
             self.port.done.add(node.func)
             return
-        if name is not None and (found := tensor_row(name, self.port.plan.source)) is not None:
-            row, form = found
+        if name is not None and (rows := self.port.tensors.rows_of(node)):
             self.port.done.add(node.func)
-            self.port.attempt(node, lambda: port_tensor_call(self.port, node, row, form))
+            self.port.attempt(node, lambda: port_tensor_call(self.port, node, rows))
         elif name is not None:
             self._member(node, certain=True)
         elif isinstance(node.func, cst.Attribute) and node.func not in self.port.done:
@@ -140,25 +152,34 @@ class _Walk(cst.CSTVisitor):
 
     def _visit_method(self, node: cst.Call, function: cst.Attribute) -> None:
         kind = self.port.tensors.of(function.value)
-        found = tensor_row(f".{function.attr.value}", self.port.plan.source)
-        if kind == "tensor" and found is not None:
-            row, form = found
+        rows = self.port.tensors.rows_of(node)
+        if kind == "tensor" and rows:
             self.port.done.add(function)
-            self.port.attempt(node, lambda: port_tensor_call(self.port, node, row, form))
+            self.port.attempt(node, lambda: port_tensor_call(self.port, node, rows))
         elif not self._member(node, certain=kind == "tensor") and kind == "tensor":
             self.port.done.add(function)
             report_unknown(self.port, node, f"{function.attr.value} of a tensor, called so,")
-        elif kind is None and found is not None and not _is_of_text(node) and self._differs(function.attr.value):
+        elif kind is None and rows and not _is_of_text(node) and self._differs(function.attr.value):
             self.port.done.add(function)
             report_not_certain(self.port, node, function)
 
     def visit_Attribute(self, node: cst.Attribute) -> bool:
+        if self._is_inside and node.attr.value in PAIRED and self.port.tensors.of(node.value) == "pair":
+            self._port_pair(node)
         if self._is_inside and node not in self.port.done and self.port.file.imported(node) is None:
             of_gradient = node.attr.value == "grad" and self.port.tensors.of(node) == "tensor"
             certain = of_gradient or self.port.tensors.of(node.value) == "tensor"
             if not self._member(node, certain) and certain:
                 report_unknown(self.port, node, f"{node.attr.value} of a tensor")
         return self._visit_name(node)
+
+    def _port_pair(self, node: cst.Attribute) -> None:
+        """Take the values or the indices of a pair by their place: it is a plain tuple outside of torch."""
+        if self.port.plan.target != "torch" and node not in self.port.done and match(self.port, node) is None:
+            start = self.port.file.span(node.value).end
+            self.port.edits.replace(start, self.port.file.span(node).end, f"[{PAIRED[node.attr.value]}]")
+            self.port.done.add(node)
+            self.port.places += 1
 
     def visit_Name(self, node: cst.Name) -> bool:
         return self._visit_name(node)
@@ -198,14 +219,12 @@ class _Walk(cst.CSTVisitor):
         )
 
     def _differs(self, name: str) -> bool:
-        other = tensor_row(f".{name}", self.port.plan.target)
-        own = tensor_row(f".{name}", self.port.plan.source)
-        return (
-            own is None
-            or other is None
-            or (own[1].name, own[1].parameters, own[1].is_variadic)
-            != (other[1].name, other[1].parameters, other[1].is_variadic)
-        )
+        """Tell whether the method of the source's tensors is not as it is of the target's."""
+        other = tensor_rows(f".{name}", self.port.plan.target)
+        own = tensor_rows(f".{name}", self.port.plan.source)
+        return [(row, form.parameters, form.is_variadic) for row, form in own] != [
+            (row, form.parameters, form.is_variadic) for row, form in other
+        ]
 
     def _visit_name(self, node: cst.Name | cst.Attribute) -> bool:
         """Port a name of the framework that is no call. Returns whether there is anything else in *node*."""
@@ -272,11 +291,12 @@ class UnportedFunctions:
 
     def report(self, port: Port) -> None:
         """Report each with the first of its names."""
+        reason = "is a model" if port.plan.scope == "files" else "calls no collective"
         for place, said, names in self.uses.values():
             shown = ", ".join(list(names)[:_NAMED]) + (" ..." if len(names) > _NAMED else "")
             port.left(
                 place,
                 "for-model-converter",
-                f"{said or 'code outside of functions'} uses {shown} and calls no collective",
+                f"{said or 'code outside of functions'} uses {shown} and {reason}",
                 "Port it by a converter of models, or by hand, before tensors pass between it and the ported functions.",
             )

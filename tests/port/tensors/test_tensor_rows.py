@@ -13,10 +13,10 @@ from shim.port import Plan, port_source
 from shim.port.apis import APIS
 from shim.port.correspondences.members import TENSOR_MEMBERS
 from shim.port.correspondences.names import TENSOR_NAMES
-from shim.port.correspondences.tensor_functions import FUNCTIONS, METHODS
+from shim.port.correspondences.tensors import FUNCTIONS, METHODS
 
 # Rows whose functions need a device that is not here, or a class, and what torch has under another name: their text is tested in test_statements.py.
-BY_TEXT = {"cuda", "stop_gradient", "torch.autograd.Function", "torch.cuda.synchronize"}
+BY_TEXT = {"cuda", "sort_values", "stop_gradient", "torch.autograd.Function", "torch.cuda.synchronize"}
 # What is left, and why: torch's expression by the API that it goes to.
 WITHOUT = {
     **{(row, "mindspore"): "no-equivalent" for row in ("cpu", "grad", "is_cuda", "is_leaf", "requires_grad")},
@@ -25,6 +25,12 @@ WITHOUT = {
     (".new_empty", "paddle_2"): "no-equivalent",
     (".new_zeros", "paddle_2"): "no-equivalent",
     ("pad", "paddle_2"): "pad-order",
+    (".new_ones", "paddle_2"): "no-equivalent",
+    **{(".narrow", target): "no-equivalent" for target in ("paddle_2", "paddle_3")},
+    **{
+        (row, "mindspore"): "no-equivalent"
+        for row in (*("unique", ".unique", "index_add", ".index_add", "isin", "einsum"),)
+    },
 }
 REMARKS = {
     "device-not-given",
@@ -33,7 +39,15 @@ REMARKS = {
     "private-name",
     "shape-may-be-number",
     "contiguous-in-place",
+    "axis-of-classes",
+    "sign-of-nan",
+    "random-numbers",
+    "dtype-of-integers",
+    "order-of-ties",
+    "index-dtype",
 }
+# What MindSpore's kernels for CPUs approximate.
+CLOSE = {"tanh", ".tanh", "log_softmax", ".log_softmax"}
 
 
 def test_each_row_has_an_expression() -> None:
@@ -143,14 +157,20 @@ def plain(value: Any) -> Any:
 def assert_same(found: list[Any], expected: list[Any], lines: list[tuple[str, str]]) -> None:
     assert len(found) == len(expected) == len(lines)
     wrong = [
-        (line, one, other) for line, one, other in zip(lines, found, expected, strict=True) if not is_same(one, other)
+        (line, one, other)
+        for line, one, other in zip(lines, found, expected, strict=True)
+        if not is_same(one, other, 1e-4 if line[0] in CLOSE else 2e-6)
     ]
     assert not wrong
 
 
-def is_same(found: Any, expected: Any) -> bool:
+def is_same(found: Any, expected: Any, within: float = 2e-6) -> bool:
     if isinstance(expected, list):
-        return len(found) == len(expected) and all(map(is_same, found, expected))
+        return len(found) == len(expected) and all(is_same(*each, within) for each in zip(found, expected, strict=True))
     if isinstance(expected, np.ndarray):
-        return isinstance(found, np.ndarray) and found.dtype == expected.dtype and np.array_equal(found, expected)
+        return (
+            isinstance(found, np.ndarray)
+            and found.dtype == expected.dtype
+            and np.allclose(found, expected, within, within, equal_nan=True)
+        )
     return bool(found == expected)
