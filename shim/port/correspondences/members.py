@@ -73,14 +73,6 @@ TENSOR_MEMBERS: Mapping[str, tuple[str, ...]] = {
         )
         for name, operator, of_paddle in _TRIPLES[:4]
     },
-    **{
-        name: (
-            "tensor",
-            f"torch mindspore: {{tensor}}.{name}()",
-            f"paddle: {{tensor}}.astype('{dtype}')",
-        )
-        for name, dtype in (("bool", "bool"), ("int", "int32"), ("long", "int64"), ("half", "float16"))
-    },
     "T": ("tensor", "{tensor}.T"),
     "clone": ("tensor", "torch paddle: {tensor}.clone()", "mindspore: {tensor}.copy()", "mindspore: {tensor}.clone()"),
     "contiguous": ("tensor", "{tensor}.contiguous()"),
@@ -171,6 +163,14 @@ TENSOR_MEMBERS: Mapping[str, tuple[str, ...]] = {
         "mindspore: mindspore.ops.stop_gradient({tensor})",
         "paddle mindspore: {tensor}.data",
     ),
+    **{
+        name: (
+            "tensor",
+            f"torch mindspore: {{tensor}}.{name}()",
+            f"paddle: {{tensor}}.astype('{dtype}')",
+        )
+        for name, dtype in (("bool", "bool"), ("int", "int32"), ("long", "int64"), ("half", "float16"))
+    },
 }
 
 

@@ -109,7 +109,7 @@ def test_rewrites(one: str, other: str, line: str, expected: str) -> None:
 LEFT = [
     ("torch", "paddle_3", "y = torch.linalg.norm(x)", "tensor-function"),
     ("torch", "paddle_3", "x.index_add_(0, n, x)", "tensor-function"),
-    ("torch", "paddle_3", "y = x.max(dim=0)", "tensor-function"),
+    ("torch", "paddle_3", "y = x.mode(dim=0)", "tensor-function"),
     ("torch", "paddle_3", "y = torch.zeros(2, layout=n)", "no-equivalent-argument"),
     ("torch", "paddle_3", "y = torch.zeros(2, **n)", "unpacked-arguments"),
     ("torch", "mindspore", "y = x.cuda()", "no-equivalent"),
