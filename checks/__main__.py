@@ -20,6 +20,7 @@ from checks import (
     gate,
     import_time,
     native_includes,
+    port_rules,
     port_traps,
     prose,
     recording,
@@ -46,6 +47,7 @@ CHECKS: dict[str, Check] = {
     "deviations": deviations.check,
     "support": support.check,
     "frameworks": frameworks.check,
+    "port-rules": port_rules.check,
     "port-traps": port_traps.check,
     "prose": prose.check,
 }

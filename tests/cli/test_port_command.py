@@ -188,6 +188,14 @@ def test_a_ported_program_prints_what_it_printed(folder: Path, target: str) -> N
     assert len(after.stdout.splitlines()) == 2
 
 
+def test_explain_prints_a_rules_page(folder: Path) -> None:
+    status, out, _ = port("--explain", "any-source")
+    assert (status, out.startswith("## any-source\n")) == (0, True)
+    assert "dist.recv(t, src=1)" in out
+    status, _, err = port("--explain", "any-sauce")
+    assert (status, "is it any-source?" in err) == (2, True)
+
+
 def command(*arguments: str) -> list[str]:
     return [sys.executable, "-m", "shim", "port", *arguments]
 

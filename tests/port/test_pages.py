@@ -1,8 +1,7 @@
-"""The pages: the port of what stands on the left of an example is what stands on the right, there is one for each direction, and each rule is named."""
+"""The pages: the port of what stands on the left of an example is what stands on the right, and there is one for each direction."""
 
 from __future__ import annotations
 
-import ast
 import itertools
 import re
 from collections.abc import Iterator
@@ -56,18 +55,3 @@ def test_the_port_of_the_left_is_the_right(source: str, target: str, before: str
 
 def test_there_is_an_example_for_each_direction() -> None:
     assert {(one, other) for one, other, *_ in EXAMPLES} == {*itertools.permutations(APIS, 2)}
-
-
-ROOT = Path(__file__).parents[2]
-_RULE = re.compile(r"[a-z]+(?:-[a-z]+)+")
-
-
-def test_the_page_names_each_rule() -> None:
-    rules = set()
-    for file in [*(ROOT / "shim/port/rules").rglob("*.py"), *(ROOT / "shim/port/tensors").rglob("*.py")]:
-        constants = (each.value for each in ast.walk(ast.parse(file.read_text())) if isinstance(each, ast.Constant))
-        rules |= {each for each in constants if isinstance(each, str) and _RULE.fullmatch(each)}
-    page = (ROOT / "docs/porting.md").read_text()
-    entries = page[page.index("### Entries") : page.index("### Not ported yet")]
-    assert len(rules) > 15
-    assert rules == set(re.findall(rf"`({_RULE.pattern})`", entries))

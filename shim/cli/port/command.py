@@ -31,6 +31,26 @@ _TIMEOUT = 600.0  # seconds
 _PADDLE = "paddle-3 (alltoall and alltoall_single take the output first) or paddle-2 (the input first)"
 
 
+def _explain(name: str | None) -> None:
+    """Print the page about the rule *name*, and end the command."""
+    if name is not None:
+        from shim.port.reports.rule_page import page_of
+
+        typer.echo(page_of(_rule("--explain", name)), nl=False)
+        raise typer.Exit
+
+
+def _rule(option: str, name: str) -> str:
+    """Return *name*. Raises BadParameter where no rule is called so."""
+    from shim.port.entry_rules import RULES
+
+    if name not in RULES:
+        close = difflib.get_close_matches(name, RULES, n=1)
+        hint = f"; is it {close[0]}?" if close else "; a report names the rule of each entry in brackets"
+        raise typer.BadParameter(f"there is no rule {name!r}{hint}", param_hint=option)
+    return name
+
+
 def port(
     paths: Annotated[
         list[Path],
@@ -92,6 +112,16 @@ def port(
             min=1,
             metavar="SECONDS",
             help="With --verify: how long each of the two runs may take. Default: 600.",
+            show_default=False,
+        ),
+    ] = None,
+    explain: Annotated[
+        str | None,
+        typer.Option(
+            metavar="RULE",
+            help="Print what entries of RULE mean, with an example, and exit.",
+            callback=_explain,
+            is_eager=True,
             show_default=False,
         ),
     ] = None,

@@ -13,7 +13,9 @@ from typing import Any
 from urllib.parse import quote
 
 from shim import __version__
+from shim.port.entry_rules import RULES
 from shim.port.plan import FileResult, Result
+from shim.port.reports.rule_page import page_of
 from shim.port.reports.wording import relative
 
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -75,9 +77,10 @@ def _rule(rule: str, content: dict[str, Any]) -> dict[str, Any]:
     """Return the description of *rule*, whose first result has this *content*."""
     name = rule.replace("-", " ").capitalize()
     _, _, advice = content["message"]["text"].partition("\n")
+    page = {"markdown": page_of(rule)} if rule in RULES else {}
     return {
         "id": rule,
         "shortDescription": {"text": name},
-        "help": {"text": f"{name}. What to do: {advice}"},
+        "help": {"text": f"{name}. What to do: {advice}", **page},
         "defaultConfiguration": {"level": content["level"]},
     }

@@ -87,7 +87,7 @@ REQUIRED: dict[str, tuple[set[str], set[str]]] = {
     "physicalLocation": ({"artifactLocation"}, {"region"}),
     "artifactLocation": (set(), {"uri", "uriBaseId"}),
     "region": (set(), {"startLine", "startColumn"}),
-    "message": ({"text"}, set()),
+    "message": ({"text"}, {"markdown"}),
 }
 
 
@@ -112,6 +112,7 @@ def test_sarif_has_what_its_schema_requires(result: Result) -> None:
         assert_valid("message", rule["help"])
         assert rule["defaultConfiguration"]["level"] in ("none", "note", "warning", "error")
     assert len({rule["id"] for rule in driver["rules"]}) == len(driver["rules"])
+    assert [rule["id"] for rule in driver["rules"] if rule["help"].get("markdown")] == ["no-equivalent", "not-ported"]
     assert len(run["results"]) == 4
     for each in run["results"]:
         assert_valid("result", each)
