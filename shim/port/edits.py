@@ -38,6 +38,11 @@ class Edits:
         del self._edits[mark[0] :]
         del self._removed[mark[1] :]
 
+    def keep(self, start: int, end: int) -> None:
+        """Take back what changes the bytes from *start* to *end*; what is inserted before them stays."""
+        self._edits = [each for each in self._edits if each[1] <= start or each[0] > end]
+        self._removed = [each for each in self._removed if each[1] <= start or each[0] >= end]
+
     def replaces(self, start: int, end: int) -> bool:
         """Tell whether nothing stays of the bytes from *start* to *end*: they are part of what is replaced or removed."""
         gone = [*((first, last) for first, last, _, _ in self._edits), *self._removed]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -37,6 +39,8 @@ class Plan:
     onto: Onto = "shim"
     scope: Scope = "collectives"
     in_package: bool = False  # the file is a module of a package, which imports what is beside it by a dot
+    ignored: frozenset[str] = frozenset()  # rules whose entries are not reported
+    marks: bool = False  # places that are left get a comment
     # Dotted names that the file imports from other files, with the API's names that they are there.
     reexports: Sequence[tuple[str, str]] = ()
 
@@ -101,6 +105,11 @@ class FileResult:
     def is_changed(self) -> bool:
         return self.before != self.after
 
+    @cached_property
+    def lines(self) -> list[str]:
+        """The lines before, as entries count them."""
+        return re.split(r"\r\n|\r|\n", self.texts[0])
+
     @property
     def texts(self) -> tuple[str, str]:
         """The text before and after, for showing: bytes that are no text are replaced."""
@@ -114,6 +123,8 @@ class Result:
     plan: Plan
     files: Sequence[FileResult]
     searched: int
+    known: int = 0  # entries that are not in it, as they are in the baseline
+    verify: str = ""  # the command that compares the original with the port
 
     @property
     def places(self) -> int:

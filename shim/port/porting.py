@@ -108,11 +108,17 @@ def _ported(source: str, plan: Plan) -> Ported:
     port = Port(file, plan)
     spelling = Spelling(port)
     walk = Walk(port, spelling)
-    file.module.visit(walk)
+    port.visit(walk)
     port_imports(port, spelling, walk.imports)
     if plan.scope != "collectives" and plan.source != plan.target:
         port_statements(port)
-    return Ported(port.edits.applied().decode(), port.places, sorted(port.entries))
+    for start, end in port.comments.spans():
+        port.edits.keep(start, end)
+    entries = sorted(each for each in port.entries if not port.comments.hides(each))
+    if plan.marks:
+        left = [each for each in entries if each.kind == "left" and each.rule not in plan.ignored]
+        port.comments.mark(left, port.edits)
+    return Ported(port.edits.applied().decode(), port.places, entries)
 
 
 PortFunction = Callable[[str, Plan], Ported]

@@ -67,6 +67,7 @@ def _port(file: ChosenFile, content: bytes, plan: Plan, port: PortFunction) -> F
             done = port_launch_lines(decoded.text, plan)
         text, places = done.text, done.places
         findings = [Finding(entry.line, entry) for entry in done.entries]
+    findings = [each for each in findings if each.entry.rule not in plan.ignored]
     after = content if text == decoded.text else decoded.encode(text)
     return FileResult(file.path, file.target, content, after, decoded.encoding, places, tuple(sorted(findings)))
 

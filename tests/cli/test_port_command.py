@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import os
 import pty
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+import yaml
 from typer.testing import CliRunner
 
 from shim.cli import _app
@@ -131,6 +133,11 @@ def test_a_report_in_another_form_is_printed_alone_or_written_to_a_file(folder: 
         ([*ROUTE, "--report", "x.html", "."], ["must end in .md, .json, .sarif"]),
         ([*ROUTE, "--report", "no/folder/x.md", "."], ["there is no folder"]),
         ([*ROUTE, "--jobs", "0", "."], ["--jobs"]),
+        ([*ROUTE, "--stats", "--format", "json", "."], ["exclude each other"]),
+        ([*ROUTE, "--select", "launch-nods", "."], ["no rule 'launch-nods'", "is it launch-nodes?"]),
+        ([*ROUTE, "--ignore", "launch-nodes,x*", "."], ["no rule 'x*'", "the rule of each entry in brackets"]),
+        ([*ROUTE, "--baseline", "none.json", "."], ["none.json cannot be read"]),
+        ([*ROUTE, "--baseline", "a.sh", "."], ["no report of shim port in JSON"]),
         ([*ROUTE, "--onto", "all", "."], ["--onto"]),
         ([*ROUTE, "--scope", "all", "."], ["--scope"]),
         (["--to", "torch", "."], ["--from"]),
@@ -186,6 +193,93 @@ def test_a_ported_program_prints_what_it_printed(folder: Path, target: str) -> N
     after = subprocess.run(run, capture_output=True, text=True, check=True, timeout=300)
     assert sorted(after.stdout.splitlines()) == sorted(before.stdout.splitlines())
     assert len(after.stdout.splitlines()) == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "left"),
+    [
+        ([], 2),
+        (["--select", "launch-nodes"], 1),
+        (["--select", "launch-*"], 2),
+        (["--select", "launch-*", "--ignore", "launch-nodes"], 1),
+        (["--ignore", "launch-nodes,launch-ranks"], 0),
+        (["--ignore", "launch-nodes", "--ignore", "launch-ranks"], 0),
+    ],
+)
+def test_rules_are_selected_and_ignored(folder: Path, options: list[str], left: int) -> None:
+    (folder / "a.sh").write_text(LEFT + LEFT.replace("--nnodes 2", "--nproc_per_node auto"))
+    status, out, _ = port(*ROUTE, *options, ".")
+    assert (status, out.count("  left: ")) == (int(left > 0), left)
+
+
+def test_known_entries_do_not_fail_and_new_ones_do(folder: Path) -> None:
+    (folder / "a.sh").write_text(LEFT)
+    assert port(*ROUTE, "--report", "known.json", ".")[0] == 1
+    status, out, _ = port(*ROUTE, "--baseline", "known.json", ".")
+    assert (status, "left:" in out) == (0, False)
+    assert "1 entry known from the baseline; 1 file searched." in out
+    (folder / "b.sh").write_text(LEFT)
+    status, out, _ = port(*ROUTE, "--baseline", "known.json", ".")
+    assert (status, "b.sh\n  1:1  left: " in out, "a.sh" in out) == (1, True, False)
+
+
+def test_stats_tell_what_is_done_by_file_and_by_rule(folder: Path) -> None:
+    (folder / "a.sh").write_text(LAUNCH * 3 + LEFT)
+    (folder / "b.sh").write_text("torchrun --nproc_per_node 2 --master_port 1 train.py\n")
+    status, out, _ = port(*ROUTE, "--stats", ".")
+    assert status == 1
+    rows = [line.split() for line in out.splitlines()]
+    assert ["a.sh", "3", "1", "0", "75%"] in rows
+    assert ["b.sh", "1", "0", "1", "100%"] in rows
+    assert ["all", "files", "4", "1", "1", "80%"] in rows
+    assert rows[5:7] == [["launch-nodes", "1", "0"], ["launch-port", "0", "1"]]
+
+
+def test_the_page_shows_stats(folder: Path) -> None:
+    (folder / "run.sh").write_text(LAUNCH + LEFT)
+    (folder / "train.py").write_text("import torch.distributed as dist\nn = dist.recv(t, 1)\n")
+    out = port("--from", "torch", "--to", "paddle-3", "--stats", ".")[1]
+    assert f"```\n{out.partition('2 files')[0]}```\n" in (ROOT / "docs" / "porting.md").read_text()
+
+
+def test_rules_are_counted_before_the_list(folder: Path) -> None:
+    (folder / "a.sh").write_text(LEFT * 2 + LEFT.replace("--nnodes 2", "--nproc_per_node auto"))
+    out = port(*ROUTE, "--no-diff", ".")[1]
+    assert out.startswith("left: 2 launch-nodes, 1 launch-ranks\na.sh\n")
+    assert "\nshim port --explain RULE shows code before and after.\n" in out
+
+
+def test_marks_are_written_on_request(folder: Path) -> None:
+    source = "import torch.distributed as dist\ndist.recv(t)\n"
+    for options, marks in ([], 0), (["--mark", "--ignore", "any-*"], 0), (["--mark"], 1):
+        (folder / "a.py").write_text(source)
+        port(*ROUTE, *options, "--write", ".")
+        assert (folder / "a.py").read_text().count("\n# shim: left: ") == marks
+
+
+def test_the_command_that_verifies_is_proposed(folder: Path) -> None:
+    (folder / "train.py").write_text("import torch.distributed as dist\ndist.barrier()\n")
+    (folder / "run.sh").write_text(LAUNCH)
+    command = "shim port --from torch --to mindspore --verify 'shim run -n 2 train.py' ."
+    assert port(*ROUTE, "--no-diff", ".")[1].endswith(f"\nTo compare the original with the port: {command}\n")
+    assert json.loads(port(*ROUTE, "--format", "json", ".")[1])["verify"] == command
+    assert f"```\n{command}\n```" in port(*ROUTE, "--format", "markdown", ".")[1]
+    other = port(*ROUTE, "--scope", "statements", "--onto", "native", ".")[1]
+    assert "--to mindspore --scope statements --verify 'shim run -n 2 train.py' .\n" in other
+    for option in ("--check", "--stats", "--write"):
+        assert "To compare" not in port(*ROUTE, option, ".")[1]
+
+
+def test_the_hook_of_pre_commit_checks_the_files_that_it_is_given(folder: Path) -> None:
+    [hook] = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())
+    (folder / "a.sh").write_text(LAUNCH)
+    (folder / "b.sh").write_text(LEFT)
+    arguments = shlex.split(hook["entry"])
+    assert arguments[:2] == ["shim", "port"]
+    status, out, _ = port(*arguments[2:], *ROUTE, "a.sh", "b.sh")
+    assert (status, "+shim run" in out, "b.sh\n  1:1  left: " in out) == (1, True, True)
+    [libcst] = [line for line in (ROOT / "pyproject.toml").read_text().splitlines() if line.startswith('  "libcst')][:1]
+    assert hook["additional_dependencies"] == [libcst.split('"')[1]]
 
 
 def test_explain_prints_a_rules_page(folder: Path) -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib.util
 import io
 import os
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -14,21 +14,14 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
-from shim.cli.conformance.options import check_writable, console_of
+from shim.cli.conformance.options import console_of
+from shim.cli.port.options import APIS, FORMS, api_of, check_options, ignored_rules, read_baseline, rules_of
 
 if TYPE_CHECKING:
     from shim.port.plan import Plan, Result
 
-_APIS = {
-    "torch": "torch",
-    "paddle-2": "paddle_2",
-    "paddle-3": "paddle_3",
-    "mindspore": "mindspore",
-}  # as a plan has them
-_FORMS = {".md": "markdown", ".json": "json", ".sarif": "sarif"}
 _MISSING = "shim port needs libcst, which is not installed: python3 -m pip install 'shim-collectives[port]'"
 _TIMEOUT = 600.0  # seconds
-_PADDLE = "paddle-3 (alltoall and alltoall_single take the output first) or paddle-2 (the input first)"
 
 
 def _explain(name: str | None) -> None:
@@ -36,19 +29,8 @@ def _explain(name: str | None) -> None:
     if name is not None:
         from shim.port.reports.rule_page import page_of
 
-        typer.echo(page_of(_rule("--explain", name)), nl=False)
+        typer.echo("\n".join(page_of(each) for each in sorted(rules_of("--explain", [name]))), nl=False)
         raise typer.Exit
-
-
-def _rule(option: str, name: str) -> str:
-    """Return *name*. Raises BadParameter where no rule is called so."""
-    from shim.port.entry_rules import RULES
-
-    if name not in RULES:
-        close = difflib.get_close_matches(name, RULES, n=1)
-        hint = f"; is it {close[0]}?" if close else "; a report names the rule of each entry in brackets"
-        raise typer.BadParameter(f"there is no rule {name!r}{hint}", param_hint=option)
-    return name
 
 
 def port(
@@ -63,7 +45,7 @@ def port(
     source: Annotated[
         str,
         typer.Option(
-            "--from", metavar="NAME", help=f"What the code is written for: {', '.join(_APIS)}.", show_default=False
+            "--from", metavar="NAME", help=f"What the code is written for: {', '.join(APIS)}.", show_default=False
         ),
     ],
     target: Annotated[
@@ -83,7 +65,10 @@ def port(
     write: Annotated[bool, typer.Option("--write", help="Write the files. Without it, nothing is written.")] = False,
     check: Annotated[
         bool,
-        typer.Option("--check", help="Print the summary alone; the exit status tells if there is anything to port."),
+        typer.Option(
+            "--check",
+            help="Print the summary alone, unless with --diff; the exit status tells if there is anything to port.",
+        ),
     ] = False,
     diff: Annotated[
         bool | None,
@@ -97,8 +82,32 @@ def port(
     ] = "text",
     report: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help=f"Also write the report to FILE; its name ends in {', '.join(_FORMS)}."),
+        typer.Option(metavar="FILE", help=f"Also write the report to FILE; its name ends in {', '.join(FORMS)}."),
     ] = None,
+    select: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="RULES",
+            help="Report these rules alone: names with commas, or patterns as 'launch-*'.",
+            show_default=False,
+        ),
+    ] = None,
+    ignore: Annotated[
+        list[str] | None, typer.Option(metavar="RULES", help="Do not report these rules.", show_default=False)
+    ] = None,
+    baseline: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Do not report what is in FILE, an earlier report in JSON.", show_default=False
+        ),
+    ] = None,
+    stats: Annotated[
+        bool, typer.Option("--stats", help="Print how much of each file is ported, and the entries of each rule.")
+    ] = False,
+    mark: Annotated[
+        bool,
+        typer.Option("--mark", help="Write a comment, '# shim: left: ...', before each place in Python that is left."),
+    ] = False,
     verify: Annotated[
         str | None,
         typer.Option(
@@ -146,8 +155,9 @@ def port(
 
     The exit status is 0 if nothing is left to you; 1 if something is, or, with --check, if a file would change, or, with --verify, if a call differs; 2 if the command is wrong, a file could not be ported or written, or COMMAND fails.
     """
-    chosen = _api("--from", source), _api("--to", target)
-    _check_options(chosen, write, check, diff, form, report, verify, timeout, onto)
+    chosen = api_of("--from", source), api_of("--to", target)
+    check_options(chosen, write, check, diff, form, report, verify, timeout, onto, stats)
+    ignored, known = ignored_rules(select or (), ignore or ()), read_baseline(baseline)
     if importlib.util.find_spec("libcst") is None:
         typer.echo(_MISSING, err=True)
         raise typer.Exit(2)
@@ -156,66 +166,26 @@ def port(
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # names and lines may have what its encoding has not
-    result = _run(paths, Plan(*chosen, onto=onto, scope=scope), jobs or _processors())
+    plan = Plan(*chosen, onto=onto, scope=scope, ignored=ignored, marks=mark)
+    result = _without_known(_run(paths, plan, jobs or _processors()), known)
     if write:
         result = _write(result)
+    elif verify is None and not (check or stats):
+        result = _with_command(result, paths)
     if form != "text":
         typer.echo(_reported(form, result, write), nl=False)
     else:
-        _print(result, diff if diff is not None else not (write or check), not check, write)
+        _print(
+            result, diff if diff is not None else not (write or check or stats), not check or bool(diff), write, stats
+        )
     if report is not None:
-        report.write_text(_reported(_FORMS[report.suffix], result, write), encoding="utf-8", errors="backslashreplace")
+        report.write_text(_reported(FORMS[report.suffix], result, write), encoding="utf-8", errors="backslashreplace")
     verified = 0
     if verify is not None:
         from shim.cli.port.verifying import verify as verify_port
 
         verified = verify_port(verify, result, timeout or _TIMEOUT)
     raise typer.Exit(max(_status(result, check), verified))
-
-
-def _api(option: str, name: str) -> str:
-    """Return what a plan calls the API *name*. Raises BadParameter for a name that is none."""
-    given = name.lower().replace("_", "-")
-    if given in _APIS:
-        return _APIS[given]
-    if given == "paddle":
-        raise typer.BadParameter(f"choose the version: {_PADDLE}", param_hint=option)
-    close = difflib.get_close_matches(given, _APIS, n=1)
-    hint = f"; is it {close[0]}?" if close else f"; it is one of {', '.join(_APIS)}"
-    raise typer.BadParameter(f"there is no API {name!r}{hint}", param_hint=option)
-
-
-def _check_options(
-    chosen: tuple[str, str],
-    write: bool,
-    check: bool,
-    diff: bool | None,
-    form: str,
-    report: Path | None,
-    verify: str | None,
-    timeout: float | None,
-    onto: str,
-) -> None:
-    """Raise BadParameter for options that do not go together."""
-    if chosen[0] == chosen[1]:
-        raise typer.BadParameter(f"--from and --to are both {chosen[0].replace('_', '-')}")
-    if verify is not None and onto == "native":
-        raise typer.BadParameter("--verify runs the port on shim, and --onto native is for the framework itself")
-    if verify is not None and form != "text":
-        raise typer.BadParameter(
-            f"--verify and --format {form} exclude each other: --report FILE writes a report as well"
-        )
-    if timeout is not None and verify is None:
-        raise typer.BadParameter("--timeout is for --verify, which is not given")
-    if write and check:
-        raise typer.BadParameter("--write and --check exclude each other: --check writes nothing")
-    if diff and form != "text":
-        raise typer.BadParameter(
-            f"--diff and --format {form} exclude each other: --report FILE writes a report as well"
-        )
-    if report is not None and report.suffix not in _FORMS:
-        raise typer.BadParameter(f"{report} must end in {', '.join(_FORMS)}", param_hint="--report")
-    check_writable("--report", report)
 
 
 def _processors() -> int:
@@ -240,6 +210,39 @@ def _run(paths: list[Path], plan: Plan, jobs: int) -> Result:
         raise typer.BadParameter(f"there is no file or folder {str(error.filename)!r}", param_hint="PATH") from None
 
 
+def _without_known(result: Result, baseline: str | None) -> Result:
+    from shim.port.reports.known import without_known
+
+    try:
+        return result if baseline is None else without_known(result, baseline)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--baseline") from None
+
+
+def _with_command(result: Result, paths: list[Path]) -> Result:
+    """Return *result* with the command that verifies it."""
+    import dataclasses
+
+    from shim.port.launch_lines.verifying import command_for
+    from shim.port.reports.wording import api_name
+
+    plan, command = result.plan, command_for(result)
+    scope = ["--scope", plan.scope] * (plan.scope != "collectives")
+    words = [
+        "shim",
+        "port",
+        "--from",
+        api_name(plan.source),
+        "--to",
+        api_name(plan.target),
+        *scope,
+        "--verify",
+        command,
+        *map(str, paths),
+    ]
+    return dataclasses.replace(result, verify=shlex.join(words)) if command else result
+
+
 def _write(result: Result) -> Result:
     """Write the changed files, and return the result with what could not be written."""
     import dataclasses
@@ -250,13 +253,15 @@ def _write(result: Result) -> Result:
     return dataclasses.replace(result, files=[written.get(file.path, file) for file in result.files])
 
 
-def _print(result: Result, diff: bool, entries: bool, written: bool) -> None:
-    from shim.port.reports.terminal import print_diff, print_entries, print_summary
+def _print(result: Result, diff: bool, entries: bool, written: bool, stats: bool) -> None:
+    from shim.port.reports.terminal import print_diff, print_entries, print_stats, print_summary
 
     console = console_of()
     if diff:
         print_diff(result, console)
-    if entries or result.unported:
+    if stats:
+        print_stats(result, console)
+    elif entries or result.unported:
         print_entries(result, console)
     print_summary(result, console, written)
 

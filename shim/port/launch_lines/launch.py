@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from shim.port.comments import Comments
 from shim.port.plan import Entry, Kind, Note, Ported
 
 
@@ -53,8 +54,13 @@ class Launched(Ported):
         return line + (self.joined[place - 1][1] if place else 0)
 
 
-def apply_edits(text: str, edits: Sequence[Edit], entries: Sequence[Entry]) -> Launched:
-    """Return *text* with all *edits*, which do not overlap, made."""
+def apply_edits(text: str, found: Sequence[Edit | Entry], *, is_python: bool = False) -> Launched:
+    """Return *text* with all edits that are *found*, which do not overlap, made, but for lines that a comment leaves alone."""
+    comments = Comments(text, is_python=is_python)
+    entries = [each for each in found if isinstance(each, Entry) and not comments.hides(each)]
+    edits = [each for each in found if isinstance(each, Edit)]
+    if comments.leaves_lines:
+        edits = [each for each in edits if not comments.leaves(text.count("\n", 0, each.start) + 1)]
     pieces, joined = [], []
     position, line, lost = 0, 1, 0
     for edit in sorted(edits):

@@ -25,8 +25,7 @@ def port_launch_lines(text: str, plan: Plan, parts: Sequence[tuple[int, int]] | 
         found = [*port_commands(text, 0, len(text), route), *port_lists_of_strings(text, route), *_items(text, route)]
     else:
         found = [each for start, end in parts for each in port_commands(text, start, end, route)]
-    edits = [each for each in found if isinstance(each, Edit)]
-    return apply_edits(text, edits, [each for each in found if isinstance(each, Entry)])
+    return apply_edits(text, found)
 
 
 def _items(text: str, route: Route) -> Iterator[Entry]:
@@ -50,8 +49,7 @@ def port_launch_lines_in_python(text: str, plan: Plan) -> Launched:
     for start, end in _texts(text, places):
         if not any(edit.start < end and start < edit.end for edit in taken):
             found += port_commands(text, start, end, route)
-    edits = [each for each in found if isinstance(each, Edit)]
-    return apply_edits(text, edits, [each for each in found if isinstance(each, Entry)])
+    return apply_edits(text, found, is_python=True)
 
 
 class _Places:

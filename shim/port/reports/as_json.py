@@ -6,11 +6,14 @@
      "plan": {"source": "torch", "target": "mindspore", "onto": "shim", "scope": "collectives"},
      "written": false,
      "summary": {"searched": 20, "files": 3, "places": 12, "left": 1, "changed": 2, "not_ported": 0},
+     "verify": "shim port ... --verify ...",
      "files": [{"path": "train.py", "is_changed": true, "places": 4, "problem": null,
-                "entries": [{"line": 12, "column": 5, "cell": null, "file_line": 12, "kind": "left", "rule": "...", "why": "...", "advice": "..."}]}]}
+                "entries": [{"line": 12, "column": 5, "cell": null, "file_line": 12, "kind": "left", "rule": "...", "why": "...", "advice": "...",
+                             "code": "..."}]}]}
 
 ``version`` grows when a member changes its meaning or goes; members may be added. ``files`` are those with something to tell. In a notebook,
-``line`` counts within ``cell``; ``file_line`` is the line of the file. ``problem`` is null, or has ``why`` and ``advice``.
+``line`` counts within ``cell``; ``file_line`` is the line of the file, ``code`` what stands there: by it, a baseline knows the entry again. ``problem`` is null, or has ``why`` and ``advice``.
+``verify`` is the command that compares the original with the port, or null.
 """
 
 from __future__ import annotations
@@ -20,7 +23,7 @@ import json
 from typing import Any
 
 from shim.port.plan import FileResult, Result
-from shim.port.reports.wording import api_name, shown
+from shim.port.reports.wording import api_name, code_of, shown
 
 VERSION = 1
 
@@ -45,6 +48,7 @@ def as_json(result: Result, written: bool) -> str:
             "changed": result.count("changed"),
             "not_ported": len(result.unported),
         },
+        "verify": result.verify or None,
         "files": [_file(file) for file in result.files],
     }
     return json.dumps(content, indent=1) + "\n"
@@ -57,7 +61,8 @@ def _file(file: FileResult) -> dict[str, Any]:
         "places": file.places,
         "problem": dataclasses.asdict(file.problem) if file.problem else None,
         "entries": [
-            dataclasses.asdict(finding.entry) | {"cell": finding.cell or None, "file_line": finding.file_line}
+            dataclasses.asdict(finding.entry)
+            | {"cell": finding.cell or None, "file_line": finding.file_line, "code": code_of(file, finding)}
             for finding in file.findings
         ],
     }

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from shim.port.plan import Result
-from shim.port.reports.wording import counted, place_of, shown, summary, title
+from shim.port.reports.wording import counted, place_of, rules_of, shown, summary, title
 
 _KINDS = {
     "left": ("Left to you", "The code is as it was, and does not run on the target before you change it."),
@@ -22,9 +22,12 @@ def as_markdown(result: Result, written: bool) -> str:
     for kind, (head, meaning) in _KINDS.items():
         if result.count(kind):
             heads = ("place", "why", "what to do", "rule")
-            lines += [f"## {head}", "", meaning, "", *_table(heads, _entries(result, kind)), ""]
+            rules = ", ".join(f"{number} {_code(rule)}" for rule, number in rules_of(result, kind))
+            lines += [f"## {head}", "", f"{meaning} By rule: {rules}.", "", *_table(heads, _entries(result, kind)), ""]
     if result.changed:
         lines += ["## Files", "", *_table(("file", "places ported"), _changed(result)), ""]
+    if result.verify:
+        lines += ["## Compare the original with the port", "", "```", result.verify, "```", ""]
     return "\n".join(lines)
 
 

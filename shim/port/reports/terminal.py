@@ -5,14 +5,14 @@ from __future__ import annotations
 import difflib
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 
 from rich.console import Console
 from rich.text import Text
 
 from shim.port.plan import FileResult, Result
-from shim.port.reports.wording import place_of, relative, shown, summary
+from shim.port.reports.wording import place_of, relative, rules_of, shown, summary
 
 _NO_END = b"\n\\ No newline at end of file\n"
 
@@ -52,18 +52,52 @@ def print_diff(result: Result, console: Console) -> None:
 
 
 def print_entries(result: Result, console: Console) -> None:
-    """Print what has to be known of each file: where, why, what to do."""
+    """Print how many entries each rule has, and what has to be known of each file: where, why, what to do."""
+    if result.count("left") + result.count("changed") > 1:
+        for kind in _KINDS:
+            if rules := rules_of(result, kind):
+                console.print(
+                    Text(f"{kind}: {', '.join(f'{number} {rule}' for rule, number in rules)}"), soft_wrap=True
+                )
     for file in result.files:
         lines = list(_lines(file))
         if lines:
             console.print(Text(_visible(shown(file.path)), style="bold"), soft_wrap=True)
             for line in lines:
                 console.print(line, soft_wrap=True)
+    if result.count("left") + result.count("changed"):
+        console.print(Text("shim port --explain RULE shows code before and after.", style="dim"), soft_wrap=True)
+
+
+def print_stats(result: Result, console: Console) -> None:
+    """Print for each file how much is done, the share of places that are ported among those and the ones that are left, and the entries of each rule."""
+    files = [
+        (shown(file.path), file.places, [finding.entry.kind for finding in file.findings]) for file in result.files
+    ]
+    every = ("all files", result.places, [kind for _, _, kinds in files for kind in kinds])
+    rows = [("file", "ported", "left", "to look at", "done")]
+    for name, places, kinds in (*files, every):
+        left = kinds.count("left")
+        done = f"{100 * places // (places + left)}%" if places + left else "-"
+        rows.append((_visible(name), str(places), str(left), str(kinds.count("changed")), done))
+    _print_table(rows, console)
+    left_of, changed_of = dict(rules_of(result, "left")), dict(rules_of(result, "changed"))
+    rules = [(rule, str(left_of.get(rule, 0)), str(changed_of.get(rule, 0))) for rule in {**left_of, **changed_of}]
+    _print_table([("rule", "left", "to look at"), *rules], console)
+
+
+def _print_table(rows: Sequence[tuple[str, ...]], console: Console) -> None:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for first, *others in rows if len(rows) > 1 else ():
+        cells = (cell.rjust(width) for cell, width in zip(others, widths[1:], strict=True))
+        console.print(Text("  ".join([first.ljust(widths[0]), *cells])), soft_wrap=True)
 
 
 def print_summary(result: Result, console: Console, written: bool) -> None:
-    """Print the last line: how much was ported, and how much is left."""
+    """Print how much was ported and how much is left, and how to compare the original with the port."""
     console.print(Text(summary(result, written), style="bold"), soft_wrap=True)
+    if result.verify:
+        console.print(Text(f"To compare the original with the port: {_visible(result.verify)}"), soft_wrap=True)
 
 
 def _lines(file: FileResult) -> Iterator[Text]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from pathlib import Path
 
 from shim.port.plan import FileResult, Finding, Result
@@ -32,6 +33,17 @@ def place_of(file: FileResult, finding: Finding) -> str:
     return f"cell {finding.cell}, {place}" if finding.cell else place
 
 
+def code_of(file: FileResult, finding: Finding) -> str:
+    """Return the line of *file* at which *finding* stands, without the blanks around it."""
+    return "".join(file.lines[finding.file_line - 1 : finding.file_line]).strip()
+
+
+def rules_of(result: Result, kind: str) -> list[tuple[str, int]]:
+    """Return the rules of the entries of *kind*, each with their number, the most frequent first."""
+    entries = (finding.entry for file in result.files for finding in file.findings)
+    return Counter(entry.rule for entry in entries if entry.kind == kind).most_common()
+
+
 def api_name(name: str) -> str:
     """Return the *name* of an API as the command line has it."""
     return name.replace("_", "-")
@@ -53,4 +65,6 @@ def summary(result: Result, written: bool) -> str:
     ]
     if result.unported:
         parts.append(f"{counted(len(result.unported), 'file')} not ported")
+    if result.known:
+        parts.append(f"{counted(result.known, 'entry')} known from the baseline")
     return f"{', '.join(parts)}; {counted(result.searched, 'file')} searched."

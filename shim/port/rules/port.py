@@ -9,6 +9,7 @@ from functools import cached_property
 import libcst as cst
 
 from shim.port.apis import APIS, Api
+from shim.port.comments import Comments
 from shim.port.edits import Edits
 from shim.port.glue import GLUE_MODULE
 from shim.port.plan import Entry, Left, Plan
@@ -63,6 +64,27 @@ class Port:
     def flows(self) -> Flows:
         """What flows into the file's variables."""
         return Flows(self.file)
+
+    @cached_property
+    def comments(self) -> Comments:
+        """The comments that leave lines alone."""
+        return Comments(self.file.text.decode(), is_python=True)
+
+    def visit(self, walk: cst.CSTVisitor) -> None:
+        """Send *walk* over the file, but for the lines that are left alone."""
+        if spans := self.comments.spans():
+            visit, leave = walk.on_visit, walk.on_leave
+
+            def is_left(node: cst.CSTNode) -> bool:
+                try:
+                    place = self.file.span(node)
+                except KeyError:  # layout
+                    return False
+                return any(start <= place.start and place.end <= end for start, end in spans)
+
+            walk.on_visit = lambda node: not is_left(node) and visit(node)  # type: ignore[method-assign]
+            walk.on_leave = lambda original_node: None if is_left(original_node) else leave(original_node)  # type: ignore[method-assign]
+        self.file.module.visit(walk)
 
     def left(self, node: cst.CSTNode, rule: str, why: str, advice: str) -> None:
         """Report that *node* is as it was, and does not run on the target."""

@@ -25,7 +25,7 @@ from shim.port.tensors.views import check_views, report_copy, report_shared_memo
 def port_statements(port: Port) -> None:
     """Port the tensors' names in the functions, and in the module's own statements, that call a collective; or in the whole file, but for models."""
     walk = _Walk(port)
-    port.file.module.visit(walk)
+    port.visit(walk)
     walk.report_changed_arguments()
     walk.unported.report(port)
     port.framework.write()

@@ -32,7 +32,7 @@ def file(name: str, before: str, after: str, *findings: Finding, problem: Proble
 def result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Result:
     monkeypatch.chdir(tmp_path)
     files = [
-        file("a b.py", "x = 1\ny = 2", "x = 2\ny = 2", Finding(3, LEFT), Finding(7, CHANGED)),
+        file("a b.py", "x = 1\ny = 2\n\t a | b\f", "x = 2\ny = 2\n\t a | b\f", Finding(3, LEFT), Finding(7, CHANGED)),
         file("n.ipynb", "{}", "{}", Finding(40, LEFT, cell=4)),
         file("old.py", "print 1", "print 1", problem=Problem("it is not Python 3", "port it by hand")),
     ]
@@ -42,17 +42,17 @@ def result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Result:
 def test_json_has_everything_and_a_version(result: Result) -> None:
     read = json.loads(as_json(result, written=True))
     entry = {
-        "line": 3, "column": 5, "kind": "left", "rule": "no-equivalent", "why": LEFT.why, "advice": LEFT.advice, "cell": None, "file_line": 3
+        "line": 3, "column": 5, "kind": "left", "rule": "no-equivalent", "why": LEFT.why, "advice": LEFT.advice, "cell": None, "file_line": 3, "code": "a | b",
     }  # fmt: skip
     assert read.pop("files") == [
         {
             "path": "a b.py", "is_changed": True, "places": 1, "problem": None,
             "entries": [
                 entry,
-                entry | {"line": 7, "column": 1, "kind": "changed", "rule": "other-meaning", "why": CHANGED.why, "advice": CHANGED.advice, "file_line": 7},
+                entry | {"line": 7, "column": 1, "kind": "changed", "rule": "other-meaning", "why": CHANGED.why, "advice": CHANGED.advice, "file_line": 7, "code": ""},
             ],
         },
-        {"path": "n.ipynb", "is_changed": False, "places": 0, "problem": None, "entries": [entry | {"cell": 4, "file_line": 40}]},
+        {"path": "n.ipynb", "is_changed": False, "places": 0, "problem": None, "entries": [entry | {"cell": 4, "file_line": 40, "code": ""}]},
         {
             "path": "old.py", "is_changed": False, "places": 0, "entries": [],
             "problem": {"why": "it is not Python 3", "advice": "port it by hand"},
@@ -62,6 +62,7 @@ def test_json_has_everything_and_a_version(result: Result) -> None:
         "version": VERSION,
         "plan": {"source": "torch", "target": "mindspore", "onto": "shim", "scope": "collectives"},
         "written": True,
+        "verify": None,
         "summary": {"searched": 20, "files": 1, "places": 1, "left": 2, "changed": 1, "not_ported": 1},
     }
 
