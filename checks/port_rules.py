@@ -8,8 +8,7 @@ from __future__ import annotations
 import textwrap
 from pathlib import Path
 
-from shim.port.entry_rules import RULES
-from shim.port.reports.rule_page import page_of
+from shim.port.entry_rules import RULES, page_of
 
 PAGE = Path("docs/porting_rules.md")
 _PREAMBLE = """\

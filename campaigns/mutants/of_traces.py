@@ -38,7 +38,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "traces/verify/one_key",
         "shim/cli/port/verifying.py",
-        '"SHIM_TRACE_DIGESTS": str(digest_key)',
+        '"SHIM_TRACE_DIGESTS": digest_key',
         '"SHIM_TRACE_DIGESTS": "1"',
         ("tests/cli/test_port_verification.py",),
     ),

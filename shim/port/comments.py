@@ -48,21 +48,23 @@ class Comments:
 
     def spans(self) -> list[tuple[int, int]]:
         """Return where the statements begin and end that stay as they are, in bytes."""
-        starts = [0, *accumulate(len(line.encode()) + 1 for line in self._text.split("\n"))]
-        lines = self._lines() if self.leaves_lines else ()
+        starts, lines = self._starts(), self._lines() if self.leaves_lines else ()
         return [(starts[first - 1], starts[last] - 1) for first, last, _ in lines if self.leaves(first)]
 
     def mark(self, entries: Iterable[Entry], edits: Edits) -> None:
         """Write a comment before each statement with *entries*, in place of those that an earlier port has written."""
         for mark in re.finditer(rf"^[ \t]*{_MARK}.*\n".encode(), edits.text, re.MULTILINE):
             edits.remove(*mark.span())
-        lines = self._text.split("\n")
-        starts = [0, *accumulate(len(line.encode()) + 1 for line in lines)]
+        starts, lines = self._starts(), self._text.split("\n")
         firsts = {line: first for first, last, _ in self._lines() for line in range(first, last + 1)}
         told = [(firsts.get(each.line, 0), f"{each.why} [{each.rule}]") for each in entries]
         for first, why in dict.fromkeys(each for each in told if each[0]):
-            indent = re.match(r"\s*", lines[first - 1])[0]  # type: ignore[index]  # it always matches
+            indent = lines[first - 1][: -len(lines[first - 1].lstrip())]
             edits.insert(starts[first - 1] + len(indent), f"{_MARK}{' '.join(why.split())}\n{indent}")
+
+    def _starts(self) -> list[int]:
+        """Return where the lines begin, in bytes."""
+        return [0, *accumulate(len(line.encode()) + 1 for line in self._text.split("\n"))]
 
     def _lines(self) -> Iterator[tuple[int, int, str]]:
         """Give the first and the last line of each statement or command, and the comments in it."""

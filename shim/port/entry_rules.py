@@ -86,3 +86,15 @@ RULES = {
     "views-as-outputs": EntryRule("the code writes into the parts of a tensor: views here, copies there; or `copy_` into a part such as `x[1:]`, which MindSpore does not write", "torch", "paddle_3", "dist.all_gather(list(x.split(2)), y)", "parts = [torch.empty(2), torch.empty(2)]\ndist.all_gather(parts, y)\nx.copy_(torch.cat(parts))", "tensors"),
     "zero-in-shape": EntryRule("0 in the shape for `reshape` is the dimension's own length in Paddle, and a length of 0 elsewhere", "paddle_3", "torch", "y = (x + 1).reshape([0, -1])", "y = (x + 1).reshape([4, -1])", "tensors"),
 }  # fmt: skip
+
+_OPTIONS = {"native": " --onto native", "tensors": " --scope statements"}
+
+
+def page_of(name: str) -> str:
+    """Return what there is to say about the rule *name*, as Markdown."""
+    rule = RULES[name]
+    text = f"## {name}\n\n{rule.meaning[0].upper()}{rule.meaning[1:]}.\n"
+    if rule.before:
+        command = f"--from {rule.source} --to {rule.target}".replace("_", "-") + _OPTIONS.get(rule.code, "")
+        text += f"\nWith `{command}`, this gets an entry:\n\n```\n{rule.before}\n```\n\nThis does not:\n\n```\n{rule.after}\n```\n"
+    return text

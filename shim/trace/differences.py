@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
+from pathlib import Path
+
+import numpy as np
 
 from shim.trace.calls import Call, Recording
 
+_FLOATING = ("bfloat16", "float16", "float32", "float64", "complex64", "complex128")
 _CONTEXT = 2  # calls shown on either side of a difference
 
 
@@ -27,11 +31,12 @@ class Difference:
 
 @dataclass
 class Comparison:
-    """The outcome: *differences* has at most one of each rank; *equal* counts the calls before it, *digests* those whose values were compared; ``have_other_keys`` where these could not be."""
+    """The outcome: *differences* has at most one of each rank; *equal* counts the calls before it, *digests* those whose values were compared, *close* those of these whose values are not equal and close enough; ``have_other_keys`` where these could not be."""
 
     ranks: int
     equal: int = 0
     digests: int = 0
+    close: int = 0
     have_other_keys: bool = False
     differences: list[Difference] = field(default_factory=list)
 
@@ -41,18 +46,39 @@ class Comparison:
         return not self.equal and not self.differences
 
 
-def compare(left: Recording, right: Recording, *, digests: bool = True) -> Comparison:
+Close = Callable[[str, int, int], bool]  # whether the values of a dtype that have these digests are close enough
+
+
+def within(tolerance: float, folders: Sequence[Path]) -> Close:
+    """Return what tells whether floating-point values differ by no more than *tolerance*, and this share of their size.
+
+    *folders* have the values of both sides, as ``SHIM_TRACE_VALUES`` keeps them.
+    """
+
+    def are_close(dtype: str, one: int, other: int) -> bool:
+        files = [folder / f"{digest:016x}" for folder, digest in zip(folders, (one, other), strict=True)]
+        if not tolerance or dtype not in _FLOATING or not all(map(Path.exists, files)):
+            return False
+        left, right = (np.fromfile(file, "uint16" if dtype == "bfloat16" else dtype) for file in files)
+        if dtype == "bfloat16":  # the upper half of a float32
+            left, right = ((each.astype("uint32") << 16).view("float32") for each in (left, right))
+        return left.shape == right.shape and np.allclose(left, right, tolerance, tolerance, equal_nan=True)
+
+    return are_close
+
+
+def compare(left: Recording, right: Recording, *, digests: bool = True, close: Close | None = None) -> Comparison:
     """Compare what the ranks of two recordings called, in the order of each rank's program.
 
     Left out are the calls that shim makes itself, forms of lists, asynchrony, tags, names of groups, and shapes of as many
-    elements. A call in the background whose end the program has not seen counts as ended. Digests are compared where both sides have them, of one key, unless *digests* is False.
+    elements. A call in the background whose end the program has not seen counts as ended. Digests are compared where both sides have them, of one key, unless *digests* is False; other ones count as equal if *close* does.
     """
     ranks = sorted({*left.ranks, *right.ranks})
     outcome = Comparison(len(ranks))
     for rank in ranks:
         keys = {side.ranks[rank].digest_key for side in (left, right) if rank in side.ranks} - {0}
         outcome.have_other_keys |= digests and len(keys) > 1
-        _compare_rank(rank, _calls(left, rank), _calls(right, rank), outcome, digests and len(keys) < 2)
+        _compare_rank(rank, _calls(left, rank), _calls(right, rank), outcome, digests and len(keys) < 2, close)
     return outcome
 
 
@@ -61,9 +87,11 @@ def _calls(recording: Recording, rank: int) -> list[Call]:
     return [] if there is None else [call for call in there.calls if not call.shape.is_internal]
 
 
-def _compare_rank(rank: int, left: Sequence[Call], right: Sequence[Call], outcome: Comparison, digests: bool) -> None:
+def _compare_rank(
+    rank: int, left: Sequence[Call], right: Sequence[Call], outcome: Comparison, digests: bool, close: Close | None
+) -> None:
     for number, (one, other) in enumerate(zip_longest(left, right)):
-        whats = _whats(one, other, digests)
+        whats = _whats(one, other, digests, close)
         if whats:
             around = slice(number + 1, number + 1 + _CONTEXT)
             before = tuple(left[max(0, number - _CONTEXT) : number])
@@ -73,6 +101,7 @@ def _compare_rank(rank: int, left: Sequence[Call], right: Sequence[Call], outcom
             return
         outcome.equal += 1
         outcome.digests += digests and _has_digests(one) and _has_digests(other)
+        outcome.close += close is not None and bool(_whats(one, other, digests, None))
 
 
 def _has_digests(call: Call | None) -> bool:
@@ -99,7 +128,7 @@ _NOT_OF_OBJECTS = (
 )  # pickles of other frameworks' tensors differ
 
 
-def _whats(left: Call | None, right: Call | None, digests: bool) -> tuple[str, ...]:
+def _whats(left: Call | None, right: Call | None, digests: bool, close: Close | None) -> tuple[str, ...]:
     """Return what differs between two calls; nothing where they are equal."""
     if left is None or right is None:
         return ("call there | none" if right is None else "none | call there",)
@@ -116,8 +145,9 @@ def _whats(left: Call | None, right: Call | None, digests: bool) -> tuple[str, .
             ("values of the inputs", left.input_digest, right.input_digest),
             ("values of the outputs", left.output_digest, right.output_digest),
         ):
-            if one is not None and other is not None and one != other:
-                found.append(f"{name}: digest {one:016x} | {other:016x}")
+            if one in (None, other) or other is None or (close is not None and close(left.shape.dtype, one, other)):
+                continue
+            found.append(f"{name}: digest {one:016x} | {other:016x}")
     return tuple(found)
 
 

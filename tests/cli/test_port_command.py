@@ -232,7 +232,7 @@ def test_stats_tell_what_is_done_by_file_and_by_rule(folder: Path) -> None:
     assert ["a.sh", "3", "1", "0", "75%"] in rows
     assert ["b.sh", "1", "0", "1", "100%"] in rows
     assert ["all", "files", "4", "1", "1", "80%"] in rows
-    assert rows[5:7] == [["launch-nodes", "1", "0"], ["launch-port", "0", "1"]]
+    assert rows[5:7] == [["launch-nodes", "1"], ["launch-port", "1"]]
 
 
 def test_the_page_shows_stats(folder: Path) -> None:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from preloaded_programs import run_python
 from test_port_command import port
 
-from shim.cli.port import verifying
+from shim.cli.port import comparing, verifying
 
 PROGRAM = """
 import numpy as np
@@ -67,6 +70,97 @@ def test_the_first_difference_is_shown_with_both_lines(folder: Path) -> None:
     assert status == 1
     assert "verify: rank 0, call 1: values of the inputs: digest " in out
     assert "at train.py:8" in out
+    assert out.endswith("verify: the port has left train.py:8: dist.all_reduce(tensor)\n")
+
+
+DRAWING = """
+import random, sys
+import numpy as np
+import torch.distributed as dist
+dist.init_process_group()
+n = dist.recv(np.ones(2), 1) if dist.get_rank() == 0 else dist.send(np.ones(2), 0)
+drawn = np.random.rand() + random.random() + np.random.default_rng().random()
+scale = 1 + float(sys.argv[1]) * ("pad" + "dle" in open(sys.argv[0]).read())
+tensor, out = scale * (drawn + np.arange(2.0)), np.zeros(2)
+dist.all_to_all_single(out, tensor, [1, 1], [1, 1])
+print(f"epoch 3, loss={out.sum() / 2:.6f}, {drawn} s")
+dist.destroy_process_group()
+"""
+
+
+@pytest.mark.parametrize(
+    ("scale", "options", "counts"),
+    [
+        ("0", (), "verify: 4 calls on 2 ranks are equal, 4 with digests"),
+        ("1e-4", ("--tolerance", "1e-3"), "verify: 4 calls on 2 ranks are equal, 4 with digests, 2 of these within the tolerance"),
+    ],
+)  # fmt: skip
+def test_numbers_drawn_are_the_same_and_values_may_differ_a_little(
+    folder: Path, scale: str, options: tuple[str, ...], counts: str
+) -> None:
+    (folder / "train.py").write_text(DRAWING)
+    status, out, err = port(*ROUTE, f"{RUN} {scale}", *options, "train.py")
+    assert (status, out.splitlines()[-2:]) == (0, [counts, "verify: 2 printed losses are equal"]), err
+
+
+def test_a_difference_is_explained_by_what_the_port_wrote_there(folder: Path) -> None:
+    (folder / "train.py").write_text(DRAWING)
+    status, out, _ = port(*ROUTE, f"{RUN} 1e-4", "--tolerance", "1e-6", "train.py")
+    explained = out.partition("2 of 2 ranks differ\n")[2].splitlines()
+    call = "(out, tensor, {}=[1, 1], {}=[1, 1])".format("out_split_sizes", "in_split_sizes")
+    assert (status, explained[:4]) == (
+        1,
+        [
+            f"verify: the port wrote train.py:10: dist.alltoall_single{call}",
+            "verify:   from line 10: dist.all_to_all_single(out, tensor, [1, 1], [1, 1])",
+            "verify:   torch.distributed.all_to_all_single became paddle_3.distributed.alltoall_single",
+            "verify:   train.py 6:5 changed: torch.distributed.recv returns the rank that sent, and paddle.distributed.recv does not [result-used]",
+        ],
+    )
+    assert re.fullmatch(r"verify: \[0\] printed loss 1: \d\.\d{6} \| \d\.\d{6}", explained[4])
+
+
+OUTPUT = b"[0] step 1 loss 0.5 in 2.5 s\n[1] Loss: nan\n[0] train_loss = 1e3 tensor(-2.5e-3)\nlosses 3.5\n"
+
+
+@pytest.mark.parametrize(
+    ("other", "tolerance", "told"),
+    [
+        (OUTPUT, 0.0, "verify: 3 printed losses are equal\n"),
+        (b"".join(sorted(OUTPUT.splitlines(True))), 0.0, "verify: 3 printed losses are equal\n"),
+        (OUTPUT.replace(b"2.5 s", b"9.5 s"), 0.0, "verify: 3 printed losses are equal\n"),
+        (OUTPUT.replace(b" 0.5", b" 0.5001"), 1e-3, "verify: 3 printed losses are equal\n"),
+        (OUTPUT.replace(b" 0.5", b" 0.5001"), 0.0, "verify: [0] printed loss 1: 0.5 | 0.5001\n"),
+        (OUTPUT.replace(b"-2.5", b"2.5"), 1e-4, "verify: [0] printed loss 2: -2.5e-3 | 2.5e-3\n"),
+        (OUTPUT.replace(b"nan", b"0.5"), 1.0, "verify: [1] printed loss 1: nan | 0.5\n"),
+        (OUTPUT.replace(b"[1] Loss: nan\n", b""), 1.0, "verify: [1] printed loss 1: nan | none\n"),
+    ],
+)
+def test_printed_losses_are_compared_by_rank(
+    other: bytes, tolerance: float, told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    equal = comparing.compare_losses((OUTPUT, other), tolerance)
+    assert (capsys.readouterr().out, equal) == (told, "equal" in told)
+
+
+@pytest.mark.frameworks
+@pytest.mark.parametrize(
+    ("framework", "drawn"),
+    [
+        ("torch", "torch.rand(2).tolist()"),
+        pytest.param("paddle", "paddle.rand([2]).tolist()", marks=pytest.mark.nightly),
+        pytest.param("mindspore", "mindspore.ops.rand(2).asnumpy().tolist()", marks=pytest.mark.nightly),
+    ],
+)
+def test_frameworks_are_seeded_by_rank(framework: str, drawn: str, tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text(verifying._SEEDING)
+    program = [sys.executable, "-c", f"import {framework}; print({drawn})"]
+    lines = []
+    for rank in ("0", "0", "1"):
+        environment = {**os.environ, "PYTHONPATH": str(tmp_path), "RANK": rank}
+        done = subprocess.run(program, capture_output=True, text=True, check=True, env=environment)
+        lines.append(done.stdout.splitlines()[-1])
+    assert lines[0] == lines[1] != lines[2]
 
 
 def test_a_program_that_fails_is_told_with_what_it_wrote(folder: Path) -> None:
@@ -105,9 +199,10 @@ def test_a_program_that_hangs_is_ended_with_its_ranks(folder: Path) -> None:
     assert not any(Path("/proc", pid).exists() for pid in ranks)
 
 
-def test_a_time_without_a_command_is_refused(folder: Path) -> None:
-    status, _, err = port(*ROUTE[:-1], "--timeout", "4", "train.py")
-    assert (status, "--timeout is for --verify" in err) == (2, True)
+@pytest.mark.parametrize("option", ["--timeout", "--tolerance"])
+def test_what_is_for_a_run_is_refused_without_a_command(folder: Path, option: str) -> None:
+    status, _, err = port(*ROUTE[:-1], option, "4", "train.py")
+    assert (status, f"{option} is for --verify" in err) == (2, True)
 
 
 def test_files_that_are_not_the_copies_are_refused(folder: Path) -> None:

@@ -8,13 +8,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from made_up_recordings import WORLD, all_reduce, call, failure, recording, tensors
 from recorded_programs import EVERYTHING
 
 from shim.cli.trace.diff import lines_of
 from shim.trace.calls import Call, Shape
-from shim.trace.differences import compare
+from shim.trace.differences import compare, within
 from shim.trace.reading import read_recording
 
 SPLITS = Shape(WORLD, "all_to_all", tensors((4, 3)), tensors((4, 3)), output_splits=(1, 3), input_splits=(3, 1))
@@ -44,6 +45,51 @@ def _compared(left: Shape, right: Shape, *more: dict[str, Any]) -> list[str]:
 def test_forms_of_the_same_call_are_equal(left: Shape, right: Shape) -> None:
     assert _compared(left, right) == []
     assert _compared(right, left) == []
+
+
+@pytest.mark.parametrize(
+    ("dtype", "one", "other", "is_close"),
+    [
+        ("float32", np.float32([1, 1000]), np.float32([1.001, 1001]), True),
+        ("float32", np.float32([1, 1000]), np.float32([1.001, 1011]), False),
+        ("float64", np.array([0.0, np.nan, np.inf]), np.array([0.005, np.nan, np.inf]), True),
+        ("float64", np.array([np.nan]), np.array([1.0]), False),
+        ("float64", np.ones(2), np.ones(1), False),
+        ("complex64", np.complex64([1j]), np.complex64([1.001j]), True),
+        ("bfloat16", np.uint16([0x3F80, 0xC000]), np.uint16([0x3F81, 0xC000]), True),  # 1 and 1.0078125
+        ("bfloat16", np.uint16([0x3F80]), np.uint16([0xBF80]), False),
+        ("int64", np.array([1000]), np.array([1001]), False),
+        ("float8_e4m3fn", np.uint8([1]), np.uint8([2]), False),
+        ("float32 and float64", np.ones(2), np.ones(2) + 1e-9, False),
+    ],
+)
+def test_floating_point_values_may_differ_by_the_tolerance(
+    dtype: str, one: np.ndarray, other: np.ndarray, is_close: bool, tmp_path: Path
+) -> None:
+    for name, digest, values in (("left", 1, one), ("right", 2, other)):
+        (tmp_path / name).mkdir()
+        values.tofile(tmp_path / name / f"{digest:016x}")
+    folders = [tmp_path / "left", tmp_path / "right"]
+    assert within(0.01, folders)(dtype, 1, 2) is is_close
+    assert not within(0.0, folders)(dtype, 1, 2)
+    assert not within(0.01, folders)(dtype, 1, 3)
+    sides = [
+        recording(
+            call(
+                0,
+                all_reduce(inputs=tensors((2,), dtype=dtype), outputs=tensors((2,), dtype=dtype)),
+                0,
+                1,
+                input_digest=n,
+            ),
+            size=1,
+        )
+        for n in (1, 2)
+    ]
+    sides = [replace(side, ranks={0: replace(side.ranks[0], digest_key=7)}) for side in sides]
+    outcome = compare(*sides, close=within(0.01, folders))
+    assert (outcome.equal, outcome.close, len(outcome.differences)) == ((1, 1, 0) if is_close else (0, 0, 1))
+    assert ("1 of these within the tolerance" in "".join(lines_of(outcome))) is is_close
 
 
 @pytest.mark.parametrize(

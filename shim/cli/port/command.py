@@ -27,7 +27,7 @@ _TIMEOUT = 600.0  # seconds
 def _explain(name: str | None) -> None:
     """Print the page about the rule *name*, and end the command."""
     if name is not None:
-        from shim.port.reports.rule_page import page_of
+        from shim.port.entry_rules import page_of
 
         typer.echo("\n".join(page_of(each) for each in sorted(rules_of("--explain", [name]))), nl=False)
         raise typer.Exit
@@ -84,29 +84,14 @@ def port(
         Path | None,
         typer.Option(metavar="FILE", help=f"Also write the report to FILE; its name ends in {', '.join(FORMS)}."),
     ] = None,
-    select: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="RULES",
-            help="Report these rules alone: names with commas, or patterns as 'launch-*'.",
-            show_default=False,
-        ),
-    ] = None,
-    ignore: Annotated[
-        list[str] | None, typer.Option(metavar="RULES", help="Do not report these rules.", show_default=False)
-    ] = None,
+    select: Annotated[list[str] | None, typer.Option(metavar="RULES", help="Report these,rules-* alone.")] = None,
+    ignore: Annotated[list[str] | None, typer.Option(metavar="RULES", help="Do not report these.")] = None,
     baseline: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="Do not report what is in FILE, an earlier report in JSON.", show_default=False
-        ),
+        Path | None, typer.Option(metavar="FILE", help="Do not report what FILE has, a JSON report.")
     ] = None,
-    stats: Annotated[
-        bool, typer.Option("--stats", help="Print how much of each file is ported, and the entries of each rule.")
-    ] = False,
+    stats: Annotated[bool, typer.Option("--stats", help="Print what is done in each file, by rule.")] = False,
     mark: Annotated[
-        bool,
-        typer.Option("--mark", help="Write a comment, '# shim: left: ...', before each place in Python that is left."),
+        bool, typer.Option("--mark", help="Write '# shim: left: ...' before what is left in Python.")
     ] = False,
     verify: Annotated[
         str | None,
@@ -126,14 +111,11 @@ def port(
     ] = None,
     explain: Annotated[
         str | None,
-        typer.Option(
-            metavar="RULE",
-            help="Print what entries of RULE mean, with an example, and exit.",
-            callback=_explain,
-            is_eager=True,
-            show_default=False,
-        ),
+        typer.Option(metavar="RULE", callback=_explain, is_eager=True, help="Print code before and after, and exit."),
     ] = None,
+    tolerance: Annotated[
+        float, typer.Option(min=0, metavar="T", help="With --verify: values may differ by T, and T of their size.")
+    ] = 0.0,
     jobs: Annotated[
         int | None,
         typer.Option(min=1, metavar="N", help="The number of processes. Default: all processors.", show_default=False),
@@ -156,18 +138,19 @@ def port(
     The exit status is 0 if nothing is left to you; 1 if something is, or, with --check, if a file would change, or, with --verify, if a call differs; 2 if the command is wrong, a file could not be ported or written, or COMMAND fails.
     """
     chosen = api_of("--from", source), api_of("--to", target)
-    check_options(chosen, write, check, diff, form, report, verify, timeout, onto, stats)
+    check_options(chosen, write, check, diff, form, report, verify, timeout, tolerance, onto, stats)
     ignored, known = ignored_rules(select or (), ignore or ()), read_baseline(baseline)
     if importlib.util.find_spec("libcst") is None:
         typer.echo(_MISSING, err=True)
         raise typer.Exit(2)
     from shim.port.plan import Plan
+    from shim.port.reports.known import without_known
 
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # names and lines may have what its encoding has not
     plan = Plan(*chosen, onto=onto, scope=scope, ignored=ignored, marks=mark)
-    result = _without_known(_run(paths, plan, jobs or _processors()), known)
+    result = without_known(_run(paths, plan, jobs or _processors()), known)
     if write:
         result = _write(result)
     elif verify is None and not (check or stats):
@@ -184,7 +167,7 @@ def port(
     if verify is not None:
         from shim.cli.port.verifying import verify as verify_port
 
-        verified = verify_port(verify, result, timeout or _TIMEOUT)
+        verified = verify_port(verify, result, timeout or _TIMEOUT, tolerance)
     raise typer.Exit(max(_status(result, check), verified))
 
 
@@ -208,15 +191,6 @@ def _run(paths: list[Path], plan: Plan, jobs: int) -> Result:
             )
     except FileNotFoundError as error:
         raise typer.BadParameter(f"there is no file or folder {str(error.filename)!r}", param_hint="PATH") from None
-
-
-def _without_known(result: Result, baseline: str | None) -> Result:
-    from shim.port.reports.known import without_known
-
-    try:
-        return result if baseline is None else without_known(result, baseline)
-    except ValueError as error:
-        raise typer.BadParameter(str(error), param_hint="--baseline") from None
 
 
 def _with_command(result: Result, paths: list[Path]) -> Result:

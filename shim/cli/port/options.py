@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import difflib
 import fnmatch
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
 from shim.cli.conformance.options import check_writable
+
+if TYPE_CHECKING:
+    from shim.port.reports.known import Known
 
 APIS = {
     "torch": "torch",
@@ -56,13 +61,14 @@ def ignored_rules(select: Sequence[str], ignore: Sequence[str]) -> frozenset[str
     return frozenset({*RULES} - selected | rules_of("--ignore", ignore))
 
 
-def read_baseline(path: Path | None) -> str | None:
-    """Return the content of *path*. Raises BadParameter where it cannot be read."""
+def read_baseline(path: Path | None) -> Counter[Known]:
+    """Return the entries of the report *path*, if there is one. Raises BadParameter where it cannot be read."""
+    from shim.port.reports.known import known_entries
+
     try:
-        return None if path is None else path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        raise typer.BadParameter(f"{path} cannot be read: {why}", param_hint="--baseline") from None
+        return Counter() if path is None else known_entries(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise typer.BadParameter(f"{path} cannot be read: {error}", param_hint="--baseline") from None
 
 
 def check_options(
@@ -74,6 +80,7 @@ def check_options(
     report: Path | None,
     verify: str | None,
     timeout: float | None,
+    tolerance: float,
     onto: str,
     stats: bool,
 ) -> None:
@@ -82,20 +89,14 @@ def check_options(
         raise typer.BadParameter(f"--from and --to are both {chosen[0].replace('_', '-')}")
     if verify is not None and onto == "native":
         raise typer.BadParameter("--verify runs the port on shim, and --onto native is for the framework itself")
-    if verify is not None and form != "text":
-        raise typer.BadParameter(
-            f"--verify and --format {form} exclude each other: --report FILE writes a report as well"
-        )
-    if timeout is not None and verify is None:
-        raise typer.BadParameter("--timeout is for --verify, which is not given")
+    for option, value in (("--timeout", timeout), ("--tolerance", tolerance)):
+        if value and verify is None:
+            raise typer.BadParameter(f"{option} is for --verify, which is not given")
     if write and check:
         raise typer.BadParameter("--write and --check exclude each other: --check writes nothing")
-    if diff and form != "text":
-        raise typer.BadParameter(
-            f"--diff and --format {form} exclude each other: --report FILE writes a report as well"
-        )
-    if stats and form != "text":
-        raise typer.BadParameter(f"--stats and --format {form} exclude each other: the report has all figures")
+    for option, given in (("--verify", verify), ("--diff", diff), ("--stats", stats)):
+        if given and form != "text":
+            raise typer.BadParameter(f"{option} and --format {form} exclude each other: --report FILE writes a report")
     if report is not None and report.suffix not in FORMS:
         raise typer.BadParameter(f"{report} must end in {', '.join(FORMS)}", param_hint="--report")
     check_writable("--report", report)

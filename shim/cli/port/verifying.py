@@ -14,14 +14,13 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 import typer
 
-from shim.cli.trace.diff import lines_of
+from shim.cli.port.comparing import compare_calls, compare_losses
 
 if TYPE_CHECKING:
     from shim.port.plan import FileResult, Plan, Result
@@ -31,16 +30,31 @@ _LEFT_OUT = shutil.ignore_patterns(".git", ".hg", ".venv", "venv", "__pycache__"
 _LARGE = 50_000_000  # bytes of a file that is linked, not copied
 _SECONDS_TO_END = 10
 _TOLD = 30  # lines of the output of a program that fails
+# Python runs it first. A program that seeds what it draws does so later, and is not concerned.
+_SEEDING = """\
+import os, random
+from shim.frontends._after_import import after_import
+seed = 1 + int(os.environ.get("RANK") or 0)
+def seed_numpy(numpy):
+    new = numpy.random.default_rng
+    numpy.random.seed(seed)
+    numpy.random.default_rng = lambda given=None: new(seed if given is None else given)
+random.seed(seed)
+after_import("numpy", seed_numpy)
+after_import("torch", lambda torch: torch.manual_seed(seed))
+after_import("paddle", lambda paddle: paddle.seed(seed))
+after_import("mindspore", lambda mindspore: mindspore.set_seed(seed))
+"""
 
 
 class _Refused(Exception):
     """Why the two cannot be compared."""
 
 
-def verify(command: str, result: Result, timeout: float) -> int:
-    """Run *command* on the files of *result* as they were and as they are ported, and print whether their calls are equal.
+def verify(command: str, result: Result, timeout: float, tolerance: float) -> int:
+    """Run *command* on the files of *result* as they were and as they are ported, and print whether their calls and losses are equal.
 
-    Each run may take *timeout* seconds.
+    Each run may take *timeout* seconds. Floating-point values and losses may differ by *tolerance*, and by this share of their size.
 
     Returns the exit status: 0 if all are, 1 if not, 2 if they cannot be compared.
     """
@@ -51,18 +65,28 @@ def verify(command: str, result: Result, timeout: float) -> int:
         return 2
     with tempfile.TemporaryDirectory(prefix="shim-port-") as made:
         trees = {name: Path(made, name, folder.name) for name in ("original", "port")}
+        Path(made, "sitecustomize.py").write_text(_SEEDING)
+        values = str(digest_key), tolerance > 0
         try:
-            recordings = [
-                _recording_of(name, tree, command, result, timeout, digest_key) for name, tree in trees.items()
-            ]
+            runs = [_recording_of(name, tree, command, result, timeout, values) for name, tree in trees.items()]
         except _Refused as refusal:
             typer.echo(f"shim port: {refusal}", err=True)
             return 2
-        return _compare(recordings, list(trees.values()), command)
+        recordings, outputs = zip(*runs, strict=True)
+        equal = compare_calls(recordings, list(trees.values()), result, tolerance)
+        if equal is None:
+            typer.echo(f"shim port: nothing is checked, because {command!r} calls no collective", err=True)
+            return 2
+        return 0 if compare_losses(outputs, tolerance) and equal else 1
 
 
-def _recording_of(name: str, tree: Path, command: str, result: Result, timeout: float, digest_key: int) -> Recording:
-    """Run *command* in a copy of the working folder at *tree*, and return what its ranks called."""
+def _recording_of(
+    name: str, tree: Path, command: str, result: Result, timeout: float, values: tuple[str, bool]
+) -> tuple[Recording, bytes]:
+    """Run *command* in a copy of the working folder at *tree*, and return what its ranks called, and its output.
+
+    *values* are the key of digests, and whether values are kept.
+    """
     from shim.errors import ShimError
     from shim.trace.reading import read_recording
 
@@ -73,7 +97,7 @@ def _recording_of(name: str, tree: Path, command: str, result: Result, timeout: 
         place.write_bytes(content)
     typer.echo(f"verify: running the {name}: {command}", err=True)
     folder = tree.parent / "trace"
-    status, output = _run(command, tree, _environment(tree, folder, digest_key), timeout)
+    status, output = _run(command, tree, _environment(tree, folder, *values), timeout)
     if status != 0:
         told = "\n".join(output.decode(errors="replace").splitlines()[-_TOLD:])
         end = f"ended with status {status}" if status is not None else f"has not ended in {timeout:g} s, and was killed"
@@ -85,7 +109,7 @@ def _recording_of(name: str, tree: Path, command: str, result: Result, timeout: 
             f"the {name} made no call that could be recorded: does {command!r} run the ported files, and does it start ranks?"
         ) from None
     _check_places(recording, command)
-    return recording
+    return recording, output
 
 
 def _run(command: str, folder: Path, environment: dict[str, str], timeout: float) -> tuple[int | None, bytes]:
@@ -152,30 +176,16 @@ def _copy(source: str, target: str) -> None:
         shutil.copy2(source, target)
 
 
-def _environment(tree: Path, folder: Path, digest_key: int) -> dict[str, str]:
-    """Return the environment of a run in *tree*, which is recorded to *folder*, with the same folders on the path."""
+def _environment(tree: Path, folder: Path, digest_key: str, keep: bool) -> dict[str, str]:
+    """Return the environment of a run in *tree*, which is recorded to *folder*, with the same folders on the path, and what seeds it."""
     here = str(Path.cwd())
     path = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     moved = [str(tree) + entry.removeprefix(here) if f"{entry}/".startswith(f"{here}/") else entry for entry in path]
     return {
         **os.environ,
-        "PYTHONPATH": os.pathsep.join(moved),
+        "PYTHONPATH": os.pathsep.join([str(tree.parent.parent), *moved]),
         "PYTHONDONTWRITEBYTECODE": "1",
         "SHIM_TRACE": str(folder),
-        "SHIM_TRACE_DIGESTS": str(digest_key),
+        "SHIM_TRACE_DIGESTS": digest_key,
+        "SHIM_TRACE_VALUES": str(tree.parent / "values") if keep else "",
     }
-
-
-def _compare(recordings: Sequence[Recording], trees: Sequence[Path], command: str) -> int:
-    """Print how the calls compare, and return the exit status."""
-    from shim.trace.differences import compare
-
-    outcome = compare(*recordings)
-    if outcome.is_empty:
-        typer.echo(f"shim port: nothing is checked, because {command!r} calls no collective", err=True)
-        return 2
-    for line in lines_of(outcome):
-        for tree in trees:
-            line = line.replace(f"{tree}{os.sep}", "")
-        typer.echo(f"verify: {line}")
-    return 1 if outcome.differences else 0

@@ -45,6 +45,7 @@ def lines_of(outcome: Comparison) -> Iterator[str]:
         yield from _lines_of(difference)
     ranks = f"{outcome.ranks} rank{'s' * (outcome.ranks != 1)}"
     counts = f"{outcome.equal} calls on {ranks} are equal, {outcome.digests} with digests"
+    counts += f", {outcome.close} of these within the tolerance" * bool(outcome.close)
     if outcome.differences:
         counts += f"; {len(outcome.differences)} of {ranks} differ{'s' * (len(outcome.differences) == 1)}"
     yield counts

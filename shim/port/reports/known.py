@@ -6,32 +6,29 @@ import json
 from collections import Counter
 from dataclasses import replace
 
-from shim.port.plan import FileResult, Result
+from shim.port.plan import FileResult, Finding, Result
 from shim.port.reports.wording import code_of, shown
 
+Known = tuple[str, str, str]  # file, rule and code of the line, so that an entry may move
 
-def without_known(result: Result, baseline: str) -> Result:
-    """Return *result* without the entries of *baseline*. Raises ValueError where that is no report in JSON.
 
-    An entry is known by its file, its rule and the code of its line, so that it may move. One more of the same is new.
-    """
-    known: Counter[tuple[str, str, str]] = Counter()
+def known_entries(report: str) -> Counter[Known]:
+    """Return the entries of *report*. Raises ValueError where it is no report in JSON."""
     try:
-        for file in json.loads(baseline)["files"]:
-            known.update((file["path"], entry["rule"], entry["code"]) for entry in file["entries"])
+        files = json.loads(report)["files"]
+        return Counter((file["path"], entry["rule"], entry["code"]) for file in files for entry in file["entries"])
     except (ValueError, KeyError, TypeError):
         raise ValueError("it is no report of shim port in JSON") from None
-    files = [_without(known, file) for file in result.files]
-    hidden = sum(len(old.findings) - len(new.findings) for old, new in zip(result.files, files, strict=True))
-    return replace(result, files=files, known=hidden)
 
 
-def _without(known: Counter[tuple[str, str, str]], file: FileResult) -> FileResult:
-    new = []
-    for finding in file.findings:
+def without_known(result: Result, known: Counter[Known]) -> Result:
+    """Return *result* without the entries that are *known*; one more of the same is new."""
+    seen: Counter[Known] = Counter()
+
+    def is_new(file: FileResult, finding: Finding) -> bool:
         key = shown(file.path), finding.entry.rule, code_of(file, finding)
-        if known[key]:
-            known[key] -= 1
-        else:
-            new.append(finding)
-    return replace(file, findings=new)
+        seen[key] += 1
+        return seen[key] > known[key]
+
+    files = [replace(file, findings=[each for each in file.findings if is_new(file, each)]) for file in result.files]
+    return replace(result, files=files, known=(seen & known).total()) if known else result

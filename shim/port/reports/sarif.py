@@ -13,9 +13,8 @@ from typing import Any
 from urllib.parse import quote
 
 from shim import __version__
-from shim.port.entry_rules import RULES
+from shim.port.entry_rules import RULES, page_of
 from shim.port.plan import FileResult, Result
-from shim.port.reports.rule_page import page_of
 from shim.port.reports.wording import relative
 
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"

@@ -5,7 +5,9 @@ from __future__ import annotations
 import difflib
 import os
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import zip_longest
 
 from rich.console import Console
@@ -70,25 +72,22 @@ def print_entries(result: Result, console: Console) -> None:
 
 
 def print_stats(result: Result, console: Console) -> None:
-    """Print for each file how much is done, the share of places that are ported among those and the ones that are left, and the entries of each rule."""
-    files = [
-        (shown(file.path), file.places, [finding.entry.kind for finding in file.findings]) for file in result.files
-    ]
-    every = ("all files", result.places, [kind for _, _, kinds in files for kind in kinds])
+    """Print how much of each file is done, the share of places that are ported among those and the ones that are left, and the entries of each rule."""
+    files = [(shown(file.path), file.places, replace(result, files=[file])) for file in result.files]
     rows = [("file", "ported", "left", "to look at", "done")]
-    for name, places, kinds in (*files, every):
-        left = kinds.count("left")
+    for name, places, alone in (*files, ("all files", result.places, result)):
+        left, changed = alone.count("left"), alone.count("changed")
         done = f"{100 * places // (places + left)}%" if places + left else "-"
-        rows.append((_visible(name), str(places), str(left), str(kinds.count("changed")), done))
+        rows.append((_visible(name), str(places), str(left), str(changed), done))
+    rules = Counter(dict(rules_of(result, "left"))) + Counter(dict(rules_of(result, "changed")))
     _print_table(rows, console)
-    left_of, changed_of = dict(rules_of(result, "left")), dict(rules_of(result, "changed"))
-    rules = [(rule, str(left_of.get(rule, 0)), str(changed_of.get(rule, 0))) for rule in {**left_of, **changed_of}]
-    _print_table([("rule", "left", "to look at"), *rules], console)
+    if rules:
+        _print_table([("rule", "entries"), *((rule, str(number)) for rule, number in rules.most_common())], console)
 
 
 def _print_table(rows: Sequence[tuple[str, ...]], console: Console) -> None:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for first, *others in rows if len(rows) > 1 else ():
+    for first, *others in rows:
         cells = (cell.rjust(width) for cell, width in zip(others, widths[1:], strict=True))
         console.print(Text("  ".join([first.ljust(widths[0]), *cells])), soft_wrap=True)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cached_property
 
 import libcst as cst
@@ -72,18 +73,17 @@ class Port:
 
     def visit(self, walk: cst.CSTVisitor) -> None:
         """Send *walk* over the file, but for the lines that are left alone."""
-        if spans := self.comments.spans():
-            visit, leave = walk.on_visit, walk.on_leave
+        spans, visit = self.comments.spans(), walk.on_visit
 
-            def is_left(node: cst.CSTNode) -> bool:
-                try:
-                    place = self.file.span(node)
-                except KeyError:  # layout
-                    return False
-                return any(start <= place.start and place.end <= end for start, end in spans)
+        def visit_others(node: cst.CSTNode) -> bool:
+            with suppress(KeyError):  # layout has no place; a definition is also left by the walk
+                start, end = self.file.span(node)
+                if any(first <= start and end <= last for first, last in spans):
+                    return isinstance(node, (cst.ClassDef, cst.FunctionDef)) and visit(node)
+            return visit(node)
 
-            walk.on_visit = lambda node: not is_left(node) and visit(node)  # type: ignore[method-assign]
-            walk.on_leave = lambda original_node: None if is_left(original_node) else leave(original_node)  # type: ignore[method-assign]
+        if spans:
+            walk.on_visit = visit_others  # type: ignore[method-assign]
         self.file.module.visit(walk)
 
     def left(self, node: cst.CSTNode, rule: str, why: str, advice: str) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -22,6 +24,18 @@ VALUES = [
     8005163000756734818,
     306772782111021855,
 ]
+
+
+def test_values_are_kept_in_files_named_by_their_digests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SHIM_TRACE_VALUES", str(tmp_path / "values"))
+    array = np.arange(24.0, dtype=np.float32).reshape(2, 3, 4)
+    parts = [array[0], np.empty((0, 2), np.float32), array[1].T[1:, ::2]]
+    for tensors in (array, array.T, array[:, 1:, ::3], np.array(3.0), np.empty(0), parts):
+        digest = digest_of(tensors, 1)
+        content = b"".join(each.tobytes() for each in (tensors if isinstance(tensors, list) else [tensors]))
+        assert (tmp_path / "values" / f"{digest:016x}").read_bytes() == content
+    assert digest_of(array[::-1], 1) == digest_of(array[::-1].copy(), 1)  # negative strides are not kept, or are
+    assert digest_of("no tensor", 1) is None
 
 
 @pytest.mark.parametrize("size", [1, 7, 8, 9, 33, 100, 255, 256, 257, 600])

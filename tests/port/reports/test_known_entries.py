@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,7 +9,7 @@ import pytest
 from shim.port import Plan
 from shim.port.plan import Result
 from shim.port.reports.as_json import as_json
-from shim.port.reports.known import without_known
+from shim.port.reports.known import known_entries, without_known
 from shim.port.run import port_paths
 
 LEFT = "torchrun --nnodes 2 a.py\n"
@@ -29,24 +28,24 @@ def port(file: Path, text: str) -> Result:
 
 def test_an_entry_is_known_at_another_line_and_one_more_is_new(file: Path) -> None:
     baseline = as_json(port(file, LEFT), written=False)
-    moved = without_known(port(file, f"echo\n  {LEFT}"), baseline)
+    moved = without_known(port(file, f"echo\n  {LEFT}"), known_entries(baseline))
     assert (moved.count("left"), moved.known) == (0, 1)
-    twice = without_known(port(file, LEFT + LEFT), baseline)
+    twice = without_known(port(file, LEFT + LEFT), known_entries(baseline))
     assert ([finding.file_line for finding in twice.files[0].findings], twice.known) == ([2], 1)
 
 
 @pytest.mark.parametrize("text", [LEFT.replace("2", "3"), LEFT.replace("--nnodes 2", "--nproc_per_node auto")])
 def test_other_code_and_other_rules_are_new(file: Path, text: str) -> None:
-    found = without_known(port(file, text), as_json(port(file, LEFT), written=False))
+    found = without_known(port(file, text), known_entries(as_json(port(file, LEFT), written=False)))
     assert (found.count("left"), found.known) == (1, 0)
 
 
 def test_an_entry_of_another_file_is_new(file: Path) -> None:
     baseline = as_json(port(file, LEFT), written=False)
-    assert without_known(port(file.with_name("b.sh"), LEFT), baseline).count("left") == 1
+    assert without_known(port(file.with_name("b.sh"), LEFT), known_entries(baseline)).count("left") == 1
 
 
 @pytest.mark.parametrize("baseline", ["", "[]", '{"files": [{"path": "a.sh"}]}', '{"version": 1}'])
-def test_what_is_no_report_is_refused(file: Path, baseline: str) -> None:
+def test_what_is_no_report_is_refused(baseline: str) -> None:
     with pytest.raises(ValueError, match="no report of shim port in JSON"):
-        without_known(replace(port(file, LEFT)), baseline)
+        known_entries(baseline)

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import ctypes
+import os
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
-from shim._native import elements_digest
+import numpy as np
+
+from shim._native import View, dtype_bytes, elements_digest
 from shim.core.engines.base import Tensors, check_call
 from shim.core.reduce_ops import ReduceOp
 from shim.core.tracing.places import INTERNAL, OBJECTS, Place
@@ -87,6 +92,32 @@ def digest_of(tensors: Tensors, key: int) -> int | None:
     So a list of parts and one tensor that is made of them have the same.
     """
     try:
-        return elements_digest(tensors, key)
+        digest = elements_digest(tensors, key)
     except Exception:  # the engine says what is wrong with them
         return None
+    if folder := os.environ.get("SHIM_TRACE_VALUES"):
+        with suppress(OSError, ValueError):  # negative strides
+            _keep_values(tensors, os.path.join(folder, f"{digest:016x}"))
+    return digest
+
+
+def _keep_values(tensors: Tensors, path: str) -> None:
+    """Write the bytes of which the digest is to the file *path*, which is named after it."""
+    items = tensors if isinstance(tensors, (list, tuple)) else (tensors,)
+    views = [check_call("broadcast", 0, 1, inputs=item, root=0).views[0] for item in items]
+    if os.path.exists(path):
+        return
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(f"{path}.{os.getpid()}", "wb") as file:
+        file.writelines(_elements(view) for view in views)
+    os.replace(file.name, path)
+
+
+def _elements(view: View) -> bytes:
+    """Return the bytes of the elements in row-major order."""
+    if 0 in view.shape:
+        return b""
+    size = dtype_bytes(view.dtype)
+    last = sum((count - 1) * stride for count, stride in zip(view.shape, view.strides, strict=True))
+    memory = memoryview((ctypes.c_char * ((last + 1) * size)).from_address(view.address))
+    return np.ndarray(view.shape, f"V{size}", memory, strides=[each * size for each in view.strides]).tobytes()
