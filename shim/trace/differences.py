@@ -57,7 +57,7 @@ def within(tolerance: float, folders: Sequence[Path]) -> Close:
 
     def are_close(dtype: str, one: int, other: int) -> bool:
         files = [folder / f"{digest:016x}" for folder, digest in zip(folders, (one, other), strict=True)]
-        if not tolerance or dtype not in _FLOATING or not all(map(Path.exists, files)):
+        if dtype not in _FLOATING or not all(map(Path.exists, files)):
             return False
         left, right = (np.fromfile(file, "uint16" if dtype == "bfloat16" else dtype) for file in files)
         if dtype == "bfloat16":  # the upper half of a float32
