@@ -11,6 +11,10 @@ from shim.port.rules.spelling import Import, Spelling, is_module
 
 def port_imports(port: Port, spelling: Spelling, statements: list[cst.Import | cst.ImportFrom]) -> None:
     """Have the import *statements* of the file import what the ported code uses."""
+    for name, local in sorted(port.standard_modules.items()):
+        start = port.file.span(port.first_imports[0]).start
+        line = f"import {name}" + ("" if local == name else f" as {local}")
+        port.edits.insert(start, port.file.indented(start, [line, ""]))
     for statement in statements:
         import_ = spelling.imports.get(statement, Import(statement))
         lines = [_line(port, what, local) for what, local in import_.added.items()]
@@ -116,9 +120,11 @@ def _of_alias(
     used = import_.used.get(local)
     if used:
         return list(used.items())
+    if 0 < port.file.uses_of(local) == port.forgotten[local]:
+        return []
     translated = spelling.translated(name)
     if translated is None:
-        return [] if 0 < port.file.uses_of(local) == port.forgotten[local] else None
+        return None
     if "." not in translated:  # one of Python's own types, which needs no import
         return [] if port.file.uses_of(local) else None
     return [(translated.partition("(")[0], local)]

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import NoneType
 
 import libcst as cst
 
@@ -14,6 +15,7 @@ from shim.port.plan import Left
 from shim.port.reading.expressions import is_closed, is_list
 from shim.port.rules.port import Port
 
+_ROOTS = (cst.Name, cst.Integer, cst.Attribute, cst.BinaryOperation)  # a root that may be named twice
 _ROLES = {"gather": "outputs", "gather_object": "objects", "scatter": "inputs"}
 
 
@@ -31,7 +33,7 @@ def to_wrap(
     if port.target.framework == "mindspore" and target.name.endswith(("gather", "scatter")):
         return None if _always_list(port, value) else _bracketed(value, " or []")
     if port.target.framework == "torch" and not _only_on_root(port, value):
-        if root is not None and not isinstance(root, (cst.Name, cst.Integer, cst.Attribute, cst.BinaryOperation)):
+        if root is not None and not isinstance(root, _ROOTS):
             raise Left(
                 "root-list",
                 "the list is for the root alone, and the source does not name the root simply",
@@ -64,9 +66,7 @@ def _only_on_root(port: Port, value: cst.BaseExpression) -> bool:
 
 
 def _is_nothing(value: cst.BaseExpression) -> bool:
-    return (isinstance(value, cst.Name) and value.value == "None") or (
-        isinstance(value, cst.List) and not value.elements
-    )
+    return _is_none(value) or (isinstance(value, cst.List) and not value.elements)
 
 
 def _all_values(port: Port, value: cst.BaseExpression, test: Callable[[Port, cst.BaseExpression], bool]) -> bool:
@@ -75,6 +75,14 @@ def _all_values(port: Port, value: cst.BaseExpression, test: Callable[[Port, cst
 
 
 _KEPT = (cst.Name, cst.Attribute, cst.Subscript)
+# By row: the role of the list that Paddle appends to.
+_FILLED = {
+    "all_gather": "outputs",
+    "all_gather_object": "objects",
+    "all_to_all": "outputs",
+    "gather": "outputs",
+    "scatter_object_list": "objects",
+}
 _RUN_ONCE = (cst.If, cst.With)
 _COMPOUND = (*_RUN_ONCE, cst.Try, cst.For, cst.While, cst.FunctionDef, cst.ClassDef)
 
@@ -87,25 +95,37 @@ def before_call(
     *values* are the call's arguments by role. Raises Left where the source does not show what the list has.
     """
     from_paddle, to_paddle = port.source.framework == "paddle", port.target.framework == "paddle"
-    name = {"all_gather_object": "objects", "all_gather": "outputs"}.get(row)
-    given = values.get(name or "")
+    given = values.get(_FILLED.get(row, ""))
     if given is None or from_paddle == to_paddle:
         return None
     if to_paddle:
         return _emptied(port, given) if row == "all_gather_object" else None
+    if row == "gather":
+        given = _of_root(given)
     empty = _is_empty(port, given)
-    if row == "all_gather" and not empty:
-        if empty is None:
-            port.changed(
-                given,
-                "list-may-be-empty",
-                f"Paddle appends to {port.file.code(given)} if it is empty, and {port.target.framework} fills it",
-                "Have it hold a tensor for each rank before the call.",
-            )
-        return None
-    if not empty:
+    if empty:
+        return _extended(port, row, given, values, spell)
+    if row == "all_gather_object":
         raise _not_shown(port, given)
-    return _extended(port, row, given, values, spell)
+    if empty is None and not _is_none(given):
+        port.changed(
+            given,
+            "list-may-be-empty",
+            f"Paddle appends to {port.file.code(given)} if it is empty, and {port.target.framework} fills it",
+            f"Have it hold {'a place' if row == 'scatter_object_list' else 'a tensor for each rank'} before the call.",
+        )
+    return None
+
+
+def _of_root(value: cst.BaseExpression) -> cst.BaseExpression:
+    """Return what *value*, a list for the root, is on the root: of a choice, what is not None."""
+    if not isinstance(value, cst.IfExp):
+        return value
+    return _of_root(value.orelse if _is_none(value.body) else value.body)
+
+
+def _is_none(value: cst.BaseExpression) -> bool:
+    return isinstance(value, cst.Name) and value.value == "None"
 
 
 def _emptied(port: Port, given: cst.BaseExpression) -> str | None:
@@ -131,20 +151,33 @@ def _extended(
     spell: Callable[[str], str],
 ) -> str:
     name = port.file.code(given)
+    if isinstance(given, _KEPT) and row == "scatter_object_list":
+        return f"{name}.append(None)"
     group = port.file.code(values["group"]) if "group" in values and port.file.imported(values["group"]) is None else ""
     size = f"{spell(forms_of('size', port.plan.target)[0].name)}({group})"
-    if row == "all_gather_object" and isinstance(given, _KEPT):
+    if isinstance(given, _KEPT) and row == "all_gather_object":
         return f"{name}.extend([None] * {size})"
     imports = port.file.top_level_imports
     framework = next((each.local for each in imports if each.name == port.source.framework), None)
-    tensor = values.get("input")
-    if framework is None or not isinstance(given, _KEPT) or not isinstance(tensor, (cst.Name, cst.Attribute)):
+    tensor, root = values.get("inputs" if row == "all_to_all" else "input"), values.get("root")
+    is_kept = isinstance(tensor, _KEPT) or (isinstance(tensor, cst.List) and row == "all_to_all")
+    if framework is None or not isinstance(given, _KEPT) or not is_kept or not isinstance(root, (*_ROOTS, NoneType)):
         raise Left(
             "empty-list",
             f"Paddle appends to {name}, and {port.target.framework} fills it",
-            "Have it hold a tensor for each rank before the call.",
+            f"Have it hold {'a place' if 'object' in row else 'a tensor for each rank'} before the call.",
         )
-    return f"{name}.extend({framework}.empty_like({port.file.code(tensor)}) for _ in range({size}))"
+    assert tensor is not None
+    if row == "all_to_all":
+        each = port.new_name("each")
+        return f"{name}.extend({framework}.empty_like({each}) for {each} in {port.file.code(tensor)})"
+    filled = f"{name}.extend({framework}.empty_like({port.file.code(tensor)}) for _ in range({size}))"
+    if row == "all_gather":
+        return filled
+    rank = f"{spell(forms_of('rank', port.plan.target)[0].name)}()"
+    assert port.statement is not None
+    head = f"if {rank} == {'0' if root is None else port.file.code(root)}:"
+    return port.file.indented(port.file.span(port.statement).start, [head, port.file.module.default_indent + filled])
 
 
 def _is_empty(port: Port, value: cst.BaseExpression) -> bool | None:
@@ -166,6 +199,9 @@ def _is_display(port: Port, value: cst.BaseExpression) -> bool | None:
         return not value.elements
     if isinstance(value, cst.Call):
         return True if port.file.code(value) == "list()" else (False if is_list(value) else None)
+    if isinstance(value, cst.IfExp):  # on some ranks alone
+        answers = {_is_display(port, each) for each in (value.body, value.orelse) if not _is_none(each)}
+        return answers.pop() if len(answers) == 1 else None
     return False if isinstance(value, (cst.ListComp, cst.BinaryOperation)) else None
 
 

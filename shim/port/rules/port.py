@@ -16,6 +16,7 @@ from shim.port.glue import GLUE_MODULE
 from shim.port.plan import Entry, Left, Plan
 from shim.port.reading.flows import Flows
 from shim.port.reading.groups import FOUND, Groups, Kinds
+from shim.port.reading.initialised import Initialised
 from shim.port.reading.source_file import SourceFile, first_name
 from shim.port.reading.tensor_kinds import TensorKinds
 from shim.port.rules.framework_import import FrameworkImport
@@ -36,6 +37,10 @@ class Port:
         self.statement: cst.SimpleStatementLine | None = None  # in which the walk is
         self.forgotten: Counter[str] = Counter()  # how many uses of each imported name the port has taken out
         self.primitives: set[cst.CSTNode] = set()  # statements that have a function defined before them
+        self.standard_modules: dict[
+            str, str
+        ] = {}  # those of Python's library that the port needs imports of, with their names in the file
+        self.asked_early: list[cst.CSTNode] = []  # questions to the API that may come before it is initialised
         self.before: dict[cst.CSTNode, cst.CSTNode] = {}  # each statement's one before it, in its block
 
     @cached_property
@@ -85,6 +90,25 @@ class Port:
         if spans:
             walk.on_visit = visit_others  # type: ignore[method-assign]
         self.file.module.visit(walk)
+
+    def initialised(self) -> Initialised:
+        """The places that run after the API is initialised."""
+        return Initialised(self.flows, self.plan.source)
+
+    def standard_module(self, name: str) -> str | None:
+        """Return what the file calls the module *name* of Python's library, which it imports from now on; None where it cannot."""
+        known = [each.local for each in self.file.top_level_imports if each.name == name]
+        if not known and not self.first_imports:
+            return None
+        return known[0] if known else self.standard_modules.setdefault(name, self.new_name(name))
+
+    @cached_property
+    def first_imports(self) -> list[cst.CSTNode]:
+        """The module's own import statements, in their order, without those from ``__future__``."""
+        kinds = (cst.Import, cst.ImportFrom)
+        found = [node for kind in kinds for node, _ in self.file.nodes.of(kind) if node in self.file.always_run]
+        others = [node for node in found if "__future__" not in self.file.code(node)]
+        return sorted(others, key=lambda node: self.file.span(node).start)
 
     def left(self, node: cst.CSTNode, rule: str, why: str, advice: str) -> None:
         """Report that *node* is as it was, and does not run on the target."""

@@ -13,6 +13,7 @@ from shim.port.correspondences.table import Form, form_for, forms_of, recorded, 
 from shim.port.plan import Left
 from shim.port.reading.groups import GROUP_CLASSES
 from shim.port.reading.source_file import literal_name
+from shim.port.rules.before_init import answer_before_init, report_early_questions
 from shim.port.rules.calls import SPAWN, Functions, port_call, port_spawn
 from shim.port.rules.groups import exchange, member_row, port_member, report_possible_group
 from shim.port.rules.port import Port
@@ -20,6 +21,9 @@ from shim.port.rules.remarks import report_unknown
 from shim.port.rules.returned_tensors import port_primitive, port_returning
 from shim.port.rules.spelling import Spelling, is_module
 from shim.port.rules.values import BY_NAME, report_launcher_variable, report_values
+
+# By what a question becomes: its row.
+_ASKS = {"torch.distributed.get_rank()": "rank", "torch.distributed.get_world_size()": "size"}
 
 
 class Walk(cst.CSTVisitor):
@@ -37,6 +41,10 @@ class Walk(cst.CSTVisitor):
         self.port.before.update(zip(node.body[1:], node.body, strict=False))
         if node is self.port.file.module:  # and not code in quotes
             report_values(self.port)
+
+    def leave_Module(self, original_node: cst.Module) -> None:
+        if original_node is self.port.file.module:
+            report_early_questions(self.port)
 
     def visit_IndentedBlock(self, node: cst.IndentedBlock) -> None:
         self.port.before.update(zip(node.body[1:], node.body, strict=False))
@@ -89,6 +97,9 @@ class Walk(cst.CSTVisitor):
         if target is None or text == target:
             return False
         function = call.func
+        if (early := answer_before_init(self.port, node, _ASKS.get(target, ""))) is not None:
+            self._write_answer(node, function, early)
+            return True
         self.port.attempt(node, lambda: self._write(node, self._spelled(function, target)))
         return True
 
@@ -172,8 +183,16 @@ class Walk(cst.CSTVisitor):
         elif rows and arguments is None and rows[0][0] in GROUP_MEMBERS and not forms_of(rows[0][0], port.plan.target):
             port.done.add(function)
             port.attempt(node, lambda: self._port_asking(node, function, rows[0]))
+        elif (early := answer_before_init(port, node, rows[0][0] if rows and arguments is None else "")) is not None:
+            port.done.add(function)
+            self._write_answer(node, function, early)
         elif rows:
             self._port_by(node, function, lambda spell: port_call(port, node, given, name, rows, spell))
+
+    def _write_answer(self, node: cst.BaseExpression, function: cst.BaseExpression, text: str) -> None:
+        """Write *text* in place of *node*, which asks *function* of the API."""
+        self.port.forget(function)
+        self._write(node, text)
 
     def _port_by(
         self, node: cst.Call, function: cst.BaseExpression, change: Callable[[Callable[[str], str]], str]

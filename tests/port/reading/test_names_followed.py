@@ -83,8 +83,9 @@ PADDLES = [
 
 @pytest.mark.parametrize(("before", "after"), PADDLES)
 def test_what_paddle_tells_by_objects(before: str, after: str) -> None:
-    ported = port_source(f"import paddle.distributed as dist\n{before}\n", Plan("paddle_3", "torch"))
-    assert ported.text == f"import shim.frontends.torch.distributed as dist\n{after}\n"
+    source = f"import paddle.distributed as dist\ndist.barrier()\n{before}\n"
+    ported = port_source(source, Plan("paddle_3", "torch"))
+    assert ported.text == f"import shim.frontends.torch.distributed as dist\ndist.barrier()\n{after}\n"
     assert not ported.entries
 
 

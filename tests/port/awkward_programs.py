@@ -1,0 +1,109 @@
+"""Small programs whose port used to be wrong without an entry. ``run`` returns what a program has computed; ``# here`` marks its awkward lines."""
+
+from __future__ import annotations
+
+PADDLE = ("paddle_2", "paddle_3")
+
+# Of each: the APIs in which it is written, and its text.
+PROGRAMS = {
+    "asks before init": (
+        PADDLE,
+        """
+import paddle.distributed as dist
+
+def run():
+    seen = []
+    if dist.get_world_size() > 1 and dist.ParallelEnv().nranks > 1:  # here
+        dist.init_parallel_env()
+    seen += [dist.get_rank(), dist.get_world_size(), dist.is_initialized()]  # here
+    dist.destroy_process_group()
+    return seen
+""",
+    ),
+    "asks before init, in MindSpore": (
+        ("mindspore",),
+        """
+from mindspore.communication import get_group_size, get_rank, init, release
+
+def run():
+    seen = [get_rank(), get_group_size()]  # here
+    init()
+    seen.append(get_rank())
+    release()
+    return seen
+""",
+    ),
+    "a helper asks, whatever happened before": (
+        PADDLE,
+        """
+import paddle.distributed as dist
+
+def is_first():
+    return dist.get_rank() == 0  # here
+
+def run():
+    seen = [is_first()]
+    dist.init_parallel_env()
+    dist.destroy_process_group()
+    return seen
+""",
+    ),
+    "takes a failure for rank 0": (
+        ("torch",),
+        """
+import torch.distributed as dist
+
+def rank():
+    try:
+        return dist.get_rank()  # here
+    except (RuntimeError, ValueError):
+        return 0
+
+def run():
+    return [rank()]
+""",
+    ),
+    "fills empty lists": (
+        PADDLE,
+        """
+import paddle
+import paddle.distributed as dist
+
+def run():
+    dist.init_parallel_env()
+    rank, size = dist.get_rank(), dist.get_world_size()
+    mine = paddle.to_tensor([1.0, 2.0]) + rank
+    ins, outs = [mine + 10 * other for other in range(size)], []
+    {alltoall}
+    parts, objects, gathered = [], [], []
+    dist.gather(mine, parts, dst=size - 1)
+    dist.scatter_object_list(objects, [("for", other) for other in range(size)], 0)
+    dist.all_gather(gathered, mine)
+    others = []
+    dist.stream.alltoall(others, ins)
+    chosen = [] if rank == 0 else None
+    dist.gather(mine, chosen, dst=0)
+    seen = [objects, *outs, *parts, *gathered, *others, *(chosen or [])]
+    dist.destroy_process_group()
+    return seen
+""",
+    ),
+    "a list may be empty": (
+        PADDLE,
+        """
+import paddle
+import paddle.distributed as dist
+
+def exchange(ins, outs):
+    {alltoall}  # here
+    return outs
+
+def run():
+    dist.init_parallel_env()
+    mine = paddle.to_tensor([1.0]) + dist.get_rank()
+    seen = exchange([mine] * dist.get_world_size(), [])
+    dist.destroy_process_group()
+    return seen
+""",
+    ),
+}
