@@ -106,4 +106,17 @@ def run():
     return seen
 """,
     ),
+    "names come by a star": (
+        ("torch",),
+        """
+from helper_names import *
+
+def run():
+    torch.distributed.init_process_group()
+    mine = torch.ones(2) * (torch.distributed.get_rank() + 1)
+    torch.distributed.all_reduce(mine, op=torch.distributed.ReduceOp.MAX)
+    torch.distributed.destroy_process_group()
+    return [mine]
+""",
+    ),
 }

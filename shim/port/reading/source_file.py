@@ -213,6 +213,8 @@ class SourceFile:
         Where other statements bind it too, SOMETHING_ELSE is the last, unless all that they assign is None, as where an import has failed.
         """
         scope, first = self._scopes.get(node), first_name(node)
+        if scope is not None and first is not None and first.value == self.api.framework and self.is_unbound(first):
+            return [self.api.canonical(self.code(node))]
         if scope is None or first is None or first.value not in self._bound_by_imports:
             return []
         names, others = set(), False
@@ -244,6 +246,22 @@ class SourceFile:
                     return False
         return True
 
+    def is_unbound(self, name: cst.Name) -> bool:
+        """Tell whether only ``import *`` can bind *name*."""
+        scope = self._scopes.get(name)
+        return bool(self.stars) and scope is not None and not scope[name.value]
+
+    @cached_property
+    def stars(self) -> Sequence[cst.ImportFrom]:
+        """The statements that import all names of a module."""
+        return [node for node, _ in self.nodes.of(cst.ImportFrom) if isinstance(node.names, cst.ImportStar)]
+
+    @cached_property
+    def framework(self) -> str | None:
+        """What the file calls the framework's own module; None where it does not have it."""
+        known = [each.local for each in self.top_level_imports if each.name == self.api.framework]
+        return known[0] if known else self.api.framework if self.stars and self.api.framework in self.words else None
+
     @cached_property
     def always_run(self) -> frozenset[cst.CSTNode]:
         """The statements of the module itself, which are in no other statement."""
@@ -274,6 +292,8 @@ class SourceFile:
         scope = self._scopes.get(name)
         if scope is None:
             return []
+        if name.value == self.api.framework and self.is_unbound(name):
+            return [*self.stars]
         bound = [each.node for each in scope[name.value] if isinstance(each, metadata.ImportAssignment)]
         statements = [node for node in bound if isinstance(node, (cst.Import, cst.ImportFrom))]
         return sorted(statements, key=lambda node: self.span(node).start)

@@ -87,7 +87,7 @@ class FrameworkImport:
             self._edits.remove(start, end + 1)
 
     def _anchor(self) -> cst.CSTNode | None:
-        """The statement after which the import is written: the first of the module's own that names the source framework.
+        """The statement after which the import is written: the first of the module's own that names the source framework, or an ``import *``.
 
         Where a statement is all gone, with the end of its line, nothing can be written after it.
         """
@@ -98,4 +98,4 @@ class FrameworkImport:
             is_named = f"{self._file.api.canonical(name)}.".startswith(f"{self._framework}.")
             if is_named and not self._edits.replaces(start, end + 1):
                 return statement
-        return None
+        return next((each for each in self._file.stars if each in self._file.always_run), None)

@@ -55,6 +55,7 @@ def _port_from(port: Port, spelling: Spelling, import_: Import, statement: cst.I
                 f"import * from {dotted} hides which names come from it",
                 "Import the names one by one, and port again.",
             )
+        _append(port, statement, lines)
         return
     is_of_others = not port.source.is_collective(module) and bool(port.plan.reexports)
     if is_of_others and port.plan.onto == "native" and not port.between_frameworks:

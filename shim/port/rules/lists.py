@@ -157,8 +157,7 @@ def _extended(
     size = f"{spell(forms_of('size', port.plan.target)[0].name)}({group})"
     if isinstance(given, _KEPT) and row == "all_gather_object":
         return f"{name}.extend([None] * {size})"
-    imports = port.file.top_level_imports
-    framework = next((each.local for each in imports if each.name == port.source.framework), None)
+    framework = port.file.framework
     tensor, root = values.get("inputs" if row == "all_to_all" else "input"), values.get("root")
     is_kept = isinstance(tensor, _KEPT) or (isinstance(tensor, cst.List) and row == "all_to_all")
     if framework is None or not isinstance(given, _KEPT) or not is_kept or not isinstance(root, (*_ROOTS, NoneType)):

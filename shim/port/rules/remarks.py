@@ -5,7 +5,7 @@ from __future__ import annotations
 import libcst as cst
 
 from shim.port.correspondences.no_equivalent import declared
-from shim.port.correspondences.table import Form, recorded
+from shim.port.correspondences.table import Form, recorded, rows_with
 from shim.port.plan import Left
 from shim.port.rules.port import Port
 
@@ -35,6 +35,20 @@ def report_unknown(port: Port, node: cst.CSTNode, name: str) -> None:
         return
     left = left_without(port, name)
     port.left(node, *left.note)
+
+
+def report_star(port: Port, node: cst.Call, function: cst.Attribute) -> None:
+    """Report a call of what has the name of the API's module, and can only come from an ``import *``."""
+    module, name = function.value, f"{port.source.main}.{function.attr.value}"
+    if (
+        isinstance(module, cst.Name)
+        and module.value.endswith(("dist", "distributed"))
+        and rows_with(name, port.plan.source)
+        and port.file.is_unbound(module)
+        and port.plan.source != port.plan.target
+    ):
+        why = f"{module.value} comes from an import *, and may be {port.source.main}"
+        port.left(node, "star-import", why, "Import it by its name, and port again.")
 
 
 def _is_still_there(port: Port, name: str) -> bool:

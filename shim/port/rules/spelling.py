@@ -59,6 +59,8 @@ class Spelling:
         return self.port.file.imported(name)
 
     def _from(self, local: str, bound: str, name: str, statements: list[cst.Import | cst.ImportFrom]) -> str:
+        if self.port.written(name).startswith(f"{bound}.") and not self.port.source.is_collective(bound):
+            return local + name.removeprefix(bound)  # by the same framework, which has it
         if not self.port.source.is_collective(bound):  # the framework, or what has much else, such as mindspore.ops
             return self._anywhere(name) or self._below(
                 self._added(statements, self.port.target.main, "dist"), self.port.target.main, name, statements

@@ -17,7 +17,7 @@ from shim.port.rules.before_init import answer_before_init, report_early_questio
 from shim.port.rules.calls import SPAWN, Functions, port_call, port_spawn
 from shim.port.rules.groups import exchange, member_row, port_member, report_possible_group
 from shim.port.rules.port import Port
-from shim.port.rules.remarks import report_unknown
+from shim.port.rules.remarks import report_star, report_unknown
 from shim.port.rules.returned_tensors import port_primitive, port_returning
 from shim.port.rules.spelling import Spelling, is_module
 from shim.port.rules.values import BY_NAME, report_launcher_variable, report_values
@@ -127,6 +127,7 @@ class Walk(cst.CSTVisitor):
             self._visit_other_call(node, function)
         elif isinstance(function, cst.Attribute):
             report_possible_group(self.port, function, node)
+            report_star(self.port, node, function)
 
     def _visit_other_call(self, node: cst.Call, function: cst.Name) -> None:
         name = self._functions.assigned_to(function)
