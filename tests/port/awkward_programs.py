@@ -119,4 +119,82 @@ def run():
     return [mine]
 """,
     ),
+    "names the world in a default": (
+        ("torch",),
+        """
+import torch
+import torch.distributed as dist
+
+def summed(tensor, group=dist.group.WORLD):
+    dist.all_reduce(tensor, group=group)
+    return tensor
+
+class Sum:
+    def __init__(self, *, group=dist.GroupMember.WORLD):
+        self.group = group
+
+    def __call__(self, tensor):
+        return summed(tensor, self.group)
+
+def run():
+    dist.init_process_group()
+    seen = [summed(torch.ones(2)), Sum()(torch.ones(3))]
+    dist.destroy_process_group()
+    return seen
+""",
+    ),
+    "sets two names where an import fails": (
+        ("torch",),
+        """
+import torch
+try:
+    import torch.distributed as dist
+    HAVE = True
+except ImportError:
+    dist, HAVE = None, False
+
+def run():
+    dist.init_process_group()
+    mine = torch.ones(2)
+    work = dist.all_reduce(mine, async_op=True)
+    work.wait()
+    dist.destroy_process_group()
+    return [HAVE, mine]
+""",
+    ),
+    "passes arguments in dict()": (
+        ("torch",),
+        """
+import torch
+import torch.distributed as dist
+
+def run():
+    dist.init_process_group()
+    mine, other = torch.ones(2) * dist.get_rank(), torch.ones(3)
+    dist.all_reduce(mine, **dict(op=dist.ReduceOp.MAX, async_op=False))
+    dist.all_reduce(other, **dict(async_op=True)).wait()
+    dist.destroy_process_group()
+    return [mine, other]
+""",
+    ),
+    "annotates a handle": (
+        ("torch",),
+        """
+from typing import Optional
+import torch
+import torch.distributed as dist
+from torch.distributed import Work
+
+def start(tensor, before: Optional[dist.Work] = None) -> "dist.Work":
+    work: Work = dist.all_reduce(tensor, async_op=True)
+    return work
+
+def run():
+    dist.init_process_group()
+    mine = torch.ones(2)
+    start(mine).wait()
+    dist.destroy_process_group()
+    return [mine]
+""",
+    ),
 }

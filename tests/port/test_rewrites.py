@@ -242,7 +242,10 @@ def test_native_writes_the_frameworks_own_paths() -> None:
 def test_arguments_without_effect_are_dropped_and_reported() -> None:
     ported = port(f"{TORCH}dist.init_process_group('nccl', rank=r, world_size=2)\n", "torch", "paddle_3")
     assert ported.text == f"{WRITTEN['paddle_3']}dist.init_parallel_env()\n"
-    assert [(entry.kind, entry.rule) for entry in ported.entries] == [("changed", "argument-without-effect")] * 3
+    (entry,) = ported.entries  # one for the call
+    assert (entry.kind, entry.rule, entry.line) == ("changed", "argument-without-effect", 2)
+    assert entry.why.endswith("has no parameter for backend='nccl', rank=r, world_size=2")
+    assert entry.advice.count("launcher's variables") == 1
 
 
 @pytest.mark.parametrize(
@@ -289,3 +292,58 @@ def test_what_is_nested_too_deeply_is_told() -> None:
             port_source("1" + " + 1" * 1000 + "\n", Plan("torch", "paddle_3"))
     finally:
         sys.setrecursionlimit(limit)
+
+
+COMMENTS = [
+    (
+        "dist.init_process_group(\n    rank=r,  # mine\n    # of all\n    world_size=w,\n    timeout=f(\n        1\n    ),  # '#'\n)",
+        "dist.init_parallel_env(\n    # mine\n    # of all\n    # '#'\n)",
+    ),
+    (
+        "g = dist.new_group(\n    ranks,  # mine\n    pg_options=o,  # o\n    group_desc='#',  # last\n)",
+        "g = dist.new_group(\n    ranks,  # mine\n    # o  # last\n)",
+    ),
+    (
+        "g = dist.new_group(\n    ranks,\n    pg_options=o,  # o\n    timeout=t,  # t\n)",
+        "g = dist.new_group(\n    ranks,\n    # o\n    timeout=t,  # t\n)",
+    ),
+    (
+        "g = dist.new_group(\n    ranks,  # mine\n    pg_options=o)",
+        "g = dist.new_group(\n    ranks,  # mine\n    )",
+    ),
+]
+
+
+@pytest.mark.parametrize(("before", "after"), COMMENTS)
+def test_comments_stay_where_an_argument_goes(before: str, after: str) -> None:
+    ported = port(f"{TORCH}{before}\n", "torch", "paddle_3")
+    assert ported.text == f"{WRITTEN['paddle_3']}{after}\n"
+    assert [entry.rule for entry in ported.entries] == ["argument-without-effect"]
+
+
+@pytest.mark.parametrize("annotation", ["dist.Work", "'dist.Work'", "Optional[dist.Work]", "'dist.Work | None'"])
+def test_an_annotation_of_a_handle_needs_no_class(annotation: str) -> None:
+    ported = port(f"{TORCH}def f(w: {annotation}) -> {annotation}: ...\n", "torch", "paddle_3")
+    assert not ported.entries
+    assert "Work" not in ported.text
+    assert ported.text.count("object") == 2
+    ported = port(f"{TORCH}isinstance(w, dist.Work)\n", "torch", "paddle_3")
+    assert [entry.rule for entry in ported.entries] == ["no-equivalent"]
+
+
+@pytest.mark.parametrize("target", ["paddle_3", "mindspore"])
+def test_the_world_as_a_default_is_none(target: str) -> None:
+    ported = port(f"{TORCH}def f(g=dist.group.WORLD): dist.barrier(g)\n", "torch", target)
+    assert ported.text == f"{WRITTEN[target]}def f(g=None): dist.barrier(g)\n"
+    kept = port(f"{TORCH}def f(g=dist.group.WORLD): return g.size()\n", "torch", "paddle_3")
+    assert "g=dist.get_group(0)" in kept.text
+
+
+def test_a_backend_of_another_kind_of_device_is_reported() -> None:
+    found = {
+        name: [
+            entry.rule for entry in port(f"{TORCH}dist.init_process_group('{name}')\n", "torch", "mindspore").entries
+        ]
+        for name in ("gloo", "nccl", "mpi")
+    }
+    assert found == {"gloo": ["backend-name"], "nccl": [], "mpi": ["backend-name"]}

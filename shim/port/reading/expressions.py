@@ -21,7 +21,7 @@ def passed(call: cst.Call, form: Form) -> Iterator[tuple[cst.BaseExpression, Par
             yield argument.value, parameter
 
 
-def unpacked(file: SourceFile, argument: cst.Arg) -> Mapping[str, cst.DictElement] | None:
+def unpacked(file: SourceFile, argument: cst.Arg) -> Mapping[str, cst.DictElement | cst.Arg] | None:
     """Return what the dictionary in *argument*, ``**value``, gives, by the keyword; None where the source does not show all of it.
 
     A variable shows it if it is assigned once, a dictionary that names nothing of the API, and used only here.
@@ -40,10 +40,13 @@ def unpacked(file: SourceFile, argument: cst.Arg) -> Mapping[str, cst.DictElemen
     return elements
 
 
-def _elements(value: cst.BaseExpression) -> Mapping[str, cst.DictElement] | None:
+def _elements(value: cst.BaseExpression) -> Mapping[str, cst.DictElement | cst.Arg] | None:
+    if isinstance(value, cst.Call) and isinstance(value.func, cst.Name) and value.func.value == "dict":
+        named = {each.keyword.value: each for each in value.args if each.keyword is not None}
+        return named if len(named) == len(value.args) else None
     if not isinstance(value, cst.Dict):
         return None
-    found: dict[str, cst.DictElement] = {}
+    found: dict[str, cst.DictElement | cst.Arg] = {}
     for element in value.elements:
         if not isinstance(element, cst.DictElement) or not isinstance(element.key, cst.SimpleString):
             return None

@@ -142,6 +142,12 @@ class SourceFile:
             low, high = (middle, high) if self._lines[middle] <= start else (low, middle)
         return low + 1, len(self.text[self._lines[low] : start].decode()) + 1
 
+    def indent(self, at: int) -> str:
+        """Return the blanks with which the line of *at* begins."""
+        begin = max(self.text.rfind(b"\n", 0, at), self.text.rfind(b"\r", 0, at)) + 1
+        line = self.text[begin:at].decode()
+        return line[: len(line) - len(line.lstrip())]
+
     def indented(self, start: int, lines: Sequence[str]) -> str:
         """Return *lines* as they stand below each other where a statement starts at *start*; beside each other where that shares its line."""
         begin = max(self.text.rfind(b"\n", 0, start), self.text.rfind(b"\r", 0, start)) + 1
@@ -327,7 +333,7 @@ class SourceFile:
         """The expression assigned to each variable in a plain assignment."""
         found: dict[Any, cst.BaseExpression] = {}
         for node, _ in self.nodes.of(cst.Assign):
-            found.update((target.target, node.value) for target in node.targets if isinstance(target.target, cst.Name))
+            found.update(pair for target in node.targets for pair in paired(target.target, node.value))
         for annotated, _ in self.nodes.of(cst.AnnAssign):
             if isinstance(annotated.target, cst.Name) and annotated.value is not None:
                 found[annotated.target] = annotated.value
@@ -353,6 +359,17 @@ def literal_name(call: cst.Call) -> str | None:
     value = call.args[1].value
     is_name = isinstance(value, cst.SimpleString) and not value.prefix and value.raw_value.isidentifier()
     return value.raw_value if isinstance(value, cst.SimpleString) and is_name else None
+
+
+def paired(target: cst.BaseExpression, value: cst.BaseExpression) -> Iterator[tuple[cst.Name, cst.BaseExpression]]:
+    """Yield the names that an assignment of *value* to *target* binds, each with its value: ``a, b = 1, 2`` binds two."""
+    if isinstance(target, cst.Name):
+        yield target, value
+    elif isinstance(target, (cst.Tuple, cst.List)) and isinstance(value, (cst.Tuple, cst.List)):
+        parts = [*target.elements, *value.elements]
+        if len(target.elements) == len(value.elements) and all(isinstance(part, cst.Element) for part in parts):
+            for one, other in zip(target.elements, value.elements, strict=True):
+                yield from paired(one.value, other.value)
 
 
 def first_name(node: cst.CSTNode) -> cst.Name | None:

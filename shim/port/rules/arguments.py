@@ -75,11 +75,7 @@ def _target_of(rewriting: Rewriting, each: Given) -> Parameter | None:
     if literal is not None and literal in (default, "None" if role in ADVISORY else default):
         return None
     if role in ADVISORY:
-        otherwise = (
-            f"The call does without it. If the program depends on {name}, set it where the target framework has it."
-        )
-        why = f"{target.name} has no parameter for {name}={code}"
-        rewriting.report(each.argument, "argument-without-effect", why, _ADVICE.get(role, otherwise))
+        rewriting.without_effect.append((f"{name}={code}", _ADVICE.get(role, _OTHERWISE)))
         return None
     if role == "tag" and literal == "0":
         return None
@@ -93,10 +89,14 @@ def _target_of(rewriting: Rewriting, each: Given) -> Parameter | None:
     )
 
 
+_OF_LAUNCHER = (
+    "The target takes it from the launcher's variables: start the program with the target's launcher or shim run."
+)
+_OTHERWISE = "The call does without it. If the program depends on it, set it where the target framework has it."
 _ADVICE = {
-    "rank": "The target takes the rank from the launcher's variables: start the program with the target's launcher or shim run.",
-    "world_size": "The target takes the number of ranks from the launcher's variables: start the program with the target's launcher or shim run.",
-    "init_method": "The target takes the address from the launcher's variables: start the program with the target's launcher or shim run.",
+    "rank": _OF_LAUNCHER,
+    "world_size": _OF_LAUNCHER,
+    "init_method": _OF_LAUNCHER,
     "names_missing_ranks": "On shim's frontends, the error of every call that times out names the ranks that are missing.",
     "store": "The target makes its own store, where the launcher's variables say.",
     "backend": "The target chooses its backend by the device.",
@@ -229,6 +229,10 @@ def _convert_backend(rewriting: Rewriting, given: Given) -> None:
     if literal and name in known:
         if known[name] != literal.strip("'"):
             rewriting.replace(given.value, f'"{known[name]}"')
+        if known[name] == "hccl" and name in ("gloo", "mpi"):
+            why = f'{code} is "hccl" in the port, which in MindSpore itself is for Ascend alone'
+            advice = "Start the program on Ascend, or port it onto shim, whose frontend takes the name on any device."
+            rewriting.report(given.argument, "backend-name", why, advice)
         return
     if literal and name in known.values():
         return

@@ -24,6 +24,15 @@ def is_world(port: Port, value: cst.BaseExpression) -> bool:
     )
 
 
+def is_world_at_import(port: Port, node: cst.Param) -> bool:
+    """Tell whether the default of *node* is the world, by a name that means nothing yet when the file is imported, and no group's member is asked of it."""
+    if not port.between_frameworks or node.default is None or port.file.imported(node.default) not in WORLDS:
+        return False
+    place = port.file.variable(node.name)
+    members = (each for each, _ in port.file.nodes.of(cst.Attribute) if isinstance(each.value, cst.Name))
+    return not any(port.file.variable(cst.ensure_type(each.value, cst.Name)) == place for each in members)
+
+
 def check_group(port: Port, value: cst.BaseExpression) -> None:
     """Raise Left if *value*, a group, is a string that the program chose, and the target's groups are objects."""
     if not _has_strings(port):

@@ -46,6 +46,7 @@ def report_star(port: Port, node: cst.Call, function: cst.Attribute) -> None:
         and rows_with(name, port.plan.source)
         and port.file.is_unbound(module)
         and port.plan.source != port.plan.target
+        and not port.plan.reexports  # of which the import itself is reported
     ):
         why = f"{module.value} comes from an import *, and may be {port.source.main}"
         port.left(node, "star-import", why, "Import it by its name, and port again.")

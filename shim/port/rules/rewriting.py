@@ -6,6 +6,9 @@ parameters, they become keywords.
 
 from __future__ import annotations
 
+import io
+import re
+import tokenize
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -16,6 +19,8 @@ from shim.port.plan import Left
 from shim.port.reading.expressions import unpacked
 from shim.port.rules.port import Port
 
+_COMMA = re.compile(rb"\s*,")
+
 
 @dataclass(frozen=True)
 class Given:
@@ -23,7 +28,7 @@ class Given:
 
     argument: cst.Arg
     parameter: Parameter
-    element: cst.DictElement | None = None
+    element: cst.DictElement | cst.Arg | None = None
 
     @property
     def value(self) -> cst.BaseExpression:
@@ -31,7 +36,8 @@ class Given:
 
     @property
     def keyword(self) -> cst.BaseExpression | None:
-        return self.argument.keyword if self.element is None else self.element.key
+        given = self.argument if self.element is None else self.element
+        return given.key if isinstance(given, cst.DictElement) else given.keyword
 
 
 def bind(port: Port, arguments: Sequence[cst.Arg], form: Form) -> list[Given]:
@@ -88,6 +94,7 @@ class Rewriting:
     changes: list[Callable[[], object]] = field(default_factory=list)
     added: list[str] = field(default_factory=list)
     dropped: set[cst.Arg] = field(default_factory=set)
+    without_effect: list[tuple[str, str]] = field(default_factory=list)  # what is dropped with a remark, and the advice
 
     def value(self, role: str) -> cst.BaseExpression | None:
         """Return the value of the argument with *role*; None where it is not given."""
@@ -154,23 +161,50 @@ class Rewriting:
         """Make the changes, take the dropped arguments out, with one comma each, and write those that are added."""
         for change in self.changes:
             change()
+        if self.without_effect:
+            what = ", ".join(" ".join(code.split()) for code, _ in self.without_effect)
+            advice = " ".join(dict.fromkeys(advice for _, advice in self.without_effect))
+            why = f"{self.target.name} has no parameter for {what}"
+            self.port.changed(self.node, "argument-without-effect", why, advice)
         edits, end = self.port.edits, self.port.file.span(self.node).end - 1
         spans = [self.port.file.span(each) for each in self.arguments]
         kept = [position for position, each in enumerate(self.arguments) if each not in self.dropped]
         if self.dropped and not kept:
-            edits.remove(self._start_of_all(spans[0].start), end)
+            self._remove(self._start_of_all(spans[0].start), end, "alone")
         elif self.dropped:
             for position, each in enumerate(self.arguments[: kept[-1]]):
                 if each in self.dropped:
-                    edits.remove(spans[position].start, spans[position + 1].start)
+                    self._remove(spans[position].start, spans[position + 1].start, "before")
             if kept[-1] < len(spans) - 1:
-                edits.remove(spans[kept[-1]].end, spans[-1].end)
+                self._remove(spans[kept[-1]].end, spans[-1].end, "after")
         if self.added:
             text = ", ".join(self.added)
             if kept:
                 edits.insert_after(spans[kept[-1]].end, f", {text}")
             else:
                 edits.insert_after(end, text)
+
+    def _remove(self, start: int, end: int, place: str) -> None:
+        """Take out the arguments from *start* to *end*, and keep the comments between them: before others, after others, or alone in the brackets."""
+        file, code = self.port.file, self.port.file.text[start:end].decode()
+        tokens = tokenize.generate_tokens(io.StringIO(f"({code}\n)").readline) if "#" in code else ()
+        comments = [token for token in tokens if token.type == tokenize.COMMENT]
+        if comments:
+            newline = file.module.default_newline
+            line = newline + file.indent(self.port.file.span(self.arguments[-1]).start)
+            text = line.join(comment.string for comment in comments)
+            if place == "before":
+                text += line
+            elif place == "alone":
+                text = f"{line}{text}{newline}{file.indent(end)}"
+            else:
+                text = f",{'  ' if comments[0].start[0] == 1 else line}{text}"
+                comma = _COMMA.match(file.text, end)
+                end = end if comma is None else comma.end()
+                if file.text[end:].lstrip(b" \t")[:1] not in (b"#", b"\r", b"\n"):
+                    text += newline + file.indent(end)
+            self.port.edits.insert(start, text)
+        self.port.edits.remove(start, end)
 
     def _start_of_all(self, first: int) -> int:
         """Return where the arguments start, the first of which is at *first*: behind the bracket, with the blanks there."""

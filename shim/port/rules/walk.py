@@ -12,16 +12,17 @@ from shim.port.correspondences.returning import primitive, returned
 from shim.port.correspondences.table import Form, form_for, forms_of, recorded, rows_with
 from shim.port.plan import Left
 from shim.port.reading.groups import GROUP_CLASSES
-from shim.port.reading.source_file import literal_name
+from shim.port.reading.source_file import below, literal_name
 from shim.port.rules.before_init import answer_before_init, report_early_questions
 from shim.port.rules.calls import SPAWN, Functions, port_call, port_spawn
-from shim.port.rules.groups import exchange, member_row, port_member, report_possible_group
+from shim.port.rules.groups import exchange, is_world_at_import, member_row, port_member, report_possible_group
 from shim.port.rules.port import Port
 from shim.port.rules.remarks import report_star, report_unknown
 from shim.port.rules.returned_tensors import port_primitive, port_returning
 from shim.port.rules.spelling import Spelling, is_module
 from shim.port.rules.values import BY_NAME, report_launcher_variable, report_values
 
+WORK = "torch.distributed.Work"
 # By what a question becomes: its row.
 _ASKS = {"torch.distributed.get_rank()": "rank", "torch.distributed.get_world_size()": "size"}
 
@@ -77,8 +78,21 @@ class Walk(cst.CSTVisitor):
     def visit_Comparison(self, node: cst.Comparison) -> None:
         report_launcher_variable(self.port, node)
 
+    def visit_Param(self, node: cst.Param) -> None:
+        if (default := node.default) is not None and is_world_at_import(self.port, node):
+            self._write_word(default, "None")
+
     def visit_Annotation(self, node: cst.Annotation) -> None:
-        for code in self.port.file.quoted(node.annotation):
+        quoted = self.port.file.quoted(node.annotation)
+        if name_for(WORK, self.port.plan.source, self.port.plan.target) is None:
+            parts = [each for code in (node, *quoted) for each in below(code)]
+            attributes = [each.attr for each in parts if isinstance(each, cst.Attribute)]
+            for each in parts:
+                if not isinstance(each, (cst.Name, cst.Attribute)) or each in attributes:
+                    continue
+                if self.port.file.imported(each) == WORK:  # nobody asks anything of it
+                    self._write_word(each, "object")
+        for code in quoted:
             code.visit(self)
 
     def _port_expression(self, node: cst.Call | cst.Attribute) -> bool:
@@ -189,6 +203,12 @@ class Walk(cst.CSTVisitor):
             self._write_answer(node, function, early)
         elif rows:
             self._port_by(node, function, lambda spell: port_call(port, node, given, name, rows, spell))
+
+    def _write_word(self, node: cst.BaseExpression, word: str) -> None:
+        """Write *word*, which is Python's own, in place of *node*, a name of the API."""
+        self.port.done.add(node)
+        self.port.forget(node)
+        self._write(node, word)
 
     def _write_answer(self, node: cst.BaseExpression, function: cst.BaseExpression, text: str) -> None:
         """Write *text* in place of *node*, which asks *function* of the API."""
