@@ -197,4 +197,26 @@ def run():
     return [mine]
 """,
     ),
+    "makes the same primitive often": (
+        ("mindspore",),
+        """
+import mindspore
+import mindspore.ops as ops
+from mindspore.communication import init, release
+
+class Net:
+    def __init__(self):
+        self.first, self.group = ops.AllReduce(), None
+        self.second = ops.AllReduce()
+        self.third = ops.AllReduce("max")
+
+def run():
+    init()
+    net = Net()
+    mine = mindspore.Tensor([1.0, 2.0])
+    seen = [net.second(mine), net.third(mine), ops.AllReduce()(mine)]
+    release()
+    return seen
+""",
+    ),
 }

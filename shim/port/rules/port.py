@@ -36,7 +36,6 @@ class Port:
         self.done: set[cst.CSTNode] = set()  # what a rule has written itself
         self.statement: cst.SimpleStatementLine | None = None  # in which the walk is
         self.forgotten: Counter[str] = Counter()  # how many uses of each imported name the port has taken out
-        self.primitives: set[cst.CSTNode] = set()  # statements that have a function defined before them
         self.standard_modules: dict[
             str, str
         ] = {}  # those of Python's library that the port needs imports of, with their names in the file

@@ -17,8 +17,9 @@ from shim.port.rules.before_init import answer_before_init, report_early_questio
 from shim.port.rules.calls import SPAWN, Functions, port_call, port_spawn
 from shim.port.rules.groups import exchange, is_world_at_import, member_row, port_member, report_possible_group
 from shim.port.rules.port import Port
+from shim.port.rules.primitives import Primitives
 from shim.port.rules.remarks import report_star, report_unknown
-from shim.port.rules.returned_tensors import port_primitive, port_returning
+from shim.port.rules.returned_tensors import port_returning
 from shim.port.rules.spelling import Spelling, is_module
 from shim.port.rules.values import BY_NAME, report_launcher_variable, report_values
 
@@ -36,6 +37,7 @@ class Walk(cst.CSTVisitor):
         self.imports: list[cst.Import | cst.ImportFrom] = []
         self._groups = port.groups
         self._functions = Functions(port.file, port.plan)
+        self._primitives = Primitives(port, self._spelled)
         self._targets: set[cst.CSTNode] = set()  # of assignments
 
     def visit_Module(self, node: cst.Module) -> None:
@@ -46,6 +48,7 @@ class Walk(cst.CSTVisitor):
     def leave_Module(self, original_node: cst.Module) -> None:
         if original_node is self.port.file.module:
             report_early_questions(self.port)
+            self._primitives.write()
 
     def visit_IndentedBlock(self, node: cst.IndentedBlock) -> None:
         self.port.before.update(zip(node.body[1:], node.body, strict=False))
@@ -123,7 +126,7 @@ class Walk(cst.CSTVisitor):
         if known is None or not self.port.between_frameworks:
             return False
         self.port.done.add(node.func)
-        if self.port.attempt(node, lambda: port_primitive(self.port, node, known, self._spelled)):
+        if self.port.attempt(node, lambda: self._primitives.port(node, known)):
             return True
         self.port.done.update(each.value for each in node.args if self.port.is_op(each.value))  # they stay with it
         return False
