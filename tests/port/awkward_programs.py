@@ -206,7 +206,7 @@ from mindspore.communication import init, release
 
 class Net:
     def __init__(self):
-        self.first, self.group = ops.AllReduce(), None
+        self.first, self.group = ops.AllReduce(), None  # here
         self.second = ops.AllReduce()
         self.third = ops.AllReduce("max")
 
@@ -216,6 +216,42 @@ def run():
     mine = mindspore.Tensor([1.0, 2.0])
     seen = [net.second(mine), net.third(mine), ops.AllReduce()(mine)]
     release()
+    return seen
+""",
+    ),
+    "looks at what a call returns": (
+        ("torch", "mindspore"),
+        """
+{imports}
+
+def started(tensor, overlap):
+    work = dist.all_reduce(tensor, async_op=overlap)
+    if work is not None:
+        work.wait()
+    return work is None  # here
+
+def run():
+    dist.init_process_group()
+    seen = [started({ones}, False), started({ones}, True)]
+    dist.destroy_process_group()
+    return seen
+""",
+    ),
+    "waits for what a call returns": (
+        PADDLE,
+        """
+import paddle
+import paddle.distributed as dist
+
+def summed(tensor, at_once):
+    task = dist.all_reduce(tensor, sync_op=at_once)
+    task.wait()  # here
+    return tensor
+
+def run():
+    dist.init_parallel_env()
+    seen = [summed(paddle.ones([2]), True), summed(paddle.ones([2]), False)]
+    dist.destroy_process_group()
     return seen
 """,
     ),

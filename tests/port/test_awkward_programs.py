@@ -23,6 +23,9 @@ REPORTED = {
     "a helper asks, whatever happened before": ("torch", ["before-init"]),
     "takes a failure for rank 0": ("", ["before-init"]),
     "a list may be empty": ("torch mindspore", ["list-may-be-empty"]),
+    "makes the same primitive often": ("", ["no-gradient"]),
+    "looks at what a call returns": ("paddle", ["result-used"]),
+    "waits for what a call returns": ("torch mindspore", ["result-used"]),
 }
 
 

@@ -7,6 +7,7 @@ import libcst as cst
 from shim.port.correspondences.no_equivalent import declared
 from shim.port.correspondences.table import Form, recorded, rows_with
 from shim.port.plan import Left
+from shim.port.reading.expressions import flag_of, passed
 from shim.port.rules.port import Port
 
 
@@ -94,13 +95,10 @@ def remark(port: Port, node: cst.Call, row: str, source: Form, target: Form) -> 
 
 def _is_synchronous(node: cst.Call, source: Form) -> bool:
     """Tell whether *node* calls a function that can go on in the background, and does not ask for it."""
-    flag = source.of_role("background")
-    if flag is None or any(argument.star for argument in node.args):
+    if source.of_role("background") is None or any(argument.star for argument in node.args):
         return False
-    by_position = sum(argument.keyword is None for argument in node.args) > source.parameters.index(flag)
-    return not by_position and all(
-        argument.keyword is None or argument.keyword.value != flag.name for argument in node.args
-    )
+    given = [(value, each) for value, each in passed(node, source) if each.role == "background"]
+    return all(flag_of(value) is each.inverted for value, each in given)
 
 
 def _is_statement(port: Port, node: cst.Call) -> bool:

@@ -38,6 +38,8 @@ def report_values(port: Port) -> None:
     if port.between_frameworks:
         _report_handles(port)
         _report_members(port)
+    if port.to_or_from("paddle"):
+        _report_results(port)
 
 
 def _report_modules(port: Port) -> None:
@@ -108,6 +110,63 @@ def _report_waits(port: Port, handles: Kinds) -> None:
                 f"wait() returns True in torch, and nothing in {port.target.framework}",
                 "Leave the result alone: an error is raised where the call fails.",
             )
+
+
+def _report_results(port: Port) -> None:
+    """What a call returns that the program has go on in the background or not: Paddle's is a task in any case, and others' then None."""
+    made = Kinds(port.flows, lambda node: isinstance(node, cst.Call) and _may_be_none(port, node), lambda node: False)
+    nodes = port.file.nodes
+
+    def holds(node: cst.BaseExpression) -> bool:
+        values = port.flows.into.get(port.flows.definitions.place(node), ())
+        return made.of(node) is FOUND or any(not each.path and made.of(each.source) is FOUND for each in values)
+
+    if port.source.framework == "paddle":
+        for used, _ in nodes.of(cst.Attribute):
+            if holds(used.value) and not _is_chosen(port, used):
+                why = (
+                    f"{port.file.code(used.value)} is None in {port.target.framework} where the call has ended already"
+                )
+                port.changed(used, "result-used", why, f"Use {used.attr.value} only if it is not None.")
+        return
+    compared = [
+        node for node, _ in nodes.of(cst.Comparison) if port.file.code(node.comparisons[0].comparator) == "None"
+    ]
+    asked: list[tuple[cst.CSTNode, cst.BaseExpression]] = [(node, node.left) for node in compared]
+    tests = (*nodes.of(cst.If), *nodes.of(cst.IfExp), *nodes.of(cst.While), *nodes.of(cst.Assert))
+    asked += [(node.test, node.test) for node, _ in tests]
+    asked += [(node.expression, node.expression) for node, _ in nodes.of(cst.UnaryOperation)]
+    asked += [(each, each) for node, _ in nodes.of(cst.BooleanOperation) for each in (node.left, node.right)]
+    waits = {node.test for node, _ in nodes.of(cst.If) if _only_waits(port, node)}
+    for question, asked_of in asked:
+        if holds(asked_of) and question not in waits:
+            why = f"{port.file.code(asked_of)} is None in {port.source.framework} where the call has ended already, and a task in Paddle"
+            port.changed(question, "result-used", why, "Ask for the flag that the call is given.")
+
+
+def _may_be_none(port: Port, call: cst.Call) -> bool:
+    """Tell whether *call* goes on in the background as a variable says."""
+    name = port.file.imported(call.func)
+    rows = rows_with(name, port.plan.source) if name is not None else ()
+    given = [value for _, form in rows for value, each in passed(call, form) if each.role == "background"]
+    return any(flag_of(value) is None for value in given)
+
+
+def _is_chosen(port: Port, node: cst.CSTNode) -> bool:
+    """Tell whether an ``if`` or its like decides that *node* runs."""
+    nodes, (start, end) = port.file.nodes, port.file.span(node)
+    parts: list[cst.CSTNode | None] = [part for each, _ in nodes.of(cst.If) for part in (each.body, each.orelse)]
+    parts += [part for each, _ in nodes.of(cst.IfExp) for part in (each.body, each.orelse)]
+    parts += [each.right for each, _ in nodes.of(cst.BooleanOperation)]
+    spans = [port.file.span(part) for part in parts if part is not None]
+    return any(span.start <= start and end <= span.end for span in spans)
+
+
+def _only_waits(port: Port, node: cst.If) -> bool:
+    """Tell whether all that depends on *node*'s question is that the program waits."""
+    lines = [part for line in node.body.body for part in getattr(line, "body", [line])]
+    calls = [port.file.code(each.value) if isinstance(each, cst.Expr) else "" for each in lines]
+    return node.orelse is None and all(call.endswith(".wait()") for call in calls)
 
 
 def _may_be(port: Port, handles: Kinds, node: cst.Attribute) -> bool:
