@@ -255,4 +255,44 @@ def run():
     return seen
 """,
     ),
+    "asks for the size of a group of others": (
+        ("torch", "mindspore"),
+        """
+{imports}
+
+def run():
+    dist.init_process_group()
+    group = dist.new_group([0])
+    seen = [dist.get_world_size(group=group), dist.get_rank(group=group)]
+    dist.destroy_process_group()
+    return seen
+""",
+    ),
+    "asks for the size of a group of others by another function": (
+        ("mindspore",),
+        """
+from mindspore.communication import get_group_size
+import mindspore.mint.distributed as dist
+
+def run():
+    dist.init_process_group()
+    group = dist.new_group([0])
+    seen = [get_group_size(group)]  # here
+    dist.destroy_process_group()
+    return seen
+""",
+    ),
+    "asks a group of others for its size": (
+        PADDLE,
+        """
+import paddle.distributed as dist
+
+def run():
+    dist.init_parallel_env()
+    group = dist.new_group([0])
+    seen = [group.nranks]  # here
+    dist.destroy_process_group()
+    return seen
+""",
+    ),
 }

@@ -23,6 +23,8 @@ REPORTED = {
     "a helper asks, whatever happened before": ("torch", ["before-init"]),
     "takes a failure for rank 0": ("", ["before-init"]),
     "a list may be empty": ("torch mindspore", ["list-may-be-empty"]),
+    "asks a group of others for its size": ("torch mindspore", ["group-of-others"]),
+    "asks for the size of a group of others by another function": ("torch paddle", ["group-of-others"]),
     "makes the same primitive often": ("", ["no-gradient"]),
     "looks at what a call returns": ("paddle", ["result-used"]),
     "waits for what a call returns": ("torch mindspore", ["result-used"]),

@@ -5,6 +5,7 @@ variables of the source's launcher that it reads from its environment.
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import libcst as cst
 from libcst import matchers
@@ -27,6 +28,7 @@ _HANDLES = {
     "mindspore": frozenset(("wait",)),
 }
 _NAMES_OF_HANDLES = ("block_current_stream", "get_future", "is_completed", "is_success", "is_sync", "source_rank")
+_SIZE_OF_OTHERS = "mindspore.communication.get_group_size"
 _STARTING = ("send_in_background", "receive_in_background")
 
 
@@ -38,6 +40,7 @@ def report_values(port: Port) -> None:
     if port.between_frameworks:
         _report_handles(port)
         _report_members(port)
+        _report_sizes(port)
     if port.to_or_from("paddle"):
         _report_results(port)
 
@@ -133,7 +136,7 @@ def _report_results(port: Port) -> None:
         node for node, _ in nodes.of(cst.Comparison) if port.file.code(node.comparisons[0].comparator) == "None"
     ]
     asked: list[tuple[cst.CSTNode, cst.BaseExpression]] = [(node, node.left) for node in compared]
-    tests = (*nodes.of(cst.If), *nodes.of(cst.IfExp), *nodes.of(cst.While), *nodes.of(cst.Assert))
+    tests: list[Any] = [*nodes.of(cst.If), *nodes.of(cst.IfExp), *nodes.of(cst.While), *nodes.of(cst.Assert)]
     asked += [(node.test, node.test) for node, _ in tests]
     asked += [(node.expression, node.expression) for node, _ in nodes.of(cst.UnaryOperation)]
     asked += [(each, each) for node, _ in nodes.of(cst.BooleanOperation) for each in (node.left, node.right)]
@@ -204,6 +207,27 @@ def _report_members(port: Port) -> None:
                 "group-of-others",
                 f"{port.target.framework} tells the ranks of a group on its own ranks alone, and raises an error on others",
                 "Keep the list from which the group is made, and look in that.",
+            )
+
+
+def _report_sizes(port: Port) -> None:
+    """Report questions for the size of a group that only some ranks are in: Paddle's nranks and MindSpore's get_group_size tell it on all ranks."""
+    members = [node for node, _ in port.file.nodes.of(cst.Attribute) if node.attr.value == "nranks"]
+    asked: list[tuple[cst.CSTNode, cst.BaseExpression]] = [(node, node.value) for node in members]
+    calls = [node for node, _ in port.file.nodes.of(cst.Call) if len(node.args) == 1]
+    if port.source.framework == "mindspore":
+        asked = [(node, node.args[0].value) for node in calls if port.file.imported(node.func) == _SIZE_OF_OTHERS]
+    for node, group in asked if port.source.framework != "torch" else ():
+        values = port.flows.into.get(port.flows.definitions.place(group), ())
+        made = [
+            each.source for each in values if isinstance(each.source, cst.Call) and not each.path and each.source.args
+        ]
+        is_made = any((port.file.imported(each.func) or "").endswith(".new_group") for each in made)
+        if is_made and not _is_chosen(port, node):
+            what = "tells the size of a group on all ranks, and the target on the group's own ranks alone"
+            why = f"{port.file.code(node)} {what}"
+            port.changed(
+                node, "group-of-others", why, "Keep the list from which the group is made, and take its length."
             )
 
 
