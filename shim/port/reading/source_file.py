@@ -13,7 +13,7 @@ from libcst import metadata
 
 from shim.port.apis import Api
 
-_Owner = cst.ClassDef | cst.FunctionDef | cst.Lambda | None
+Owner = cst.ClassDef | cst.FunctionDef | cst.Lambda | None
 _LAYOUT = (
     cst.BaseParenthesizableWhitespace,
     cst.Comma,
@@ -29,15 +29,15 @@ class Nodes:
     """The nodes below *module*, layout left out, without the slow visits of LibCST, which make each node anew."""
 
     def __init__(self, module: cst.Module) -> None:
-        self._owners: dict[cst.CSTNode, _Owner] = {}
-        self._by_type: Mapping[type[cst.CSTNode], list[tuple[cst.CSTNode, _Owner]]] = defaultdict(list)
+        self._owners: dict[cst.CSTNode, Owner] = {}
+        self._by_type: Mapping[type[cst.CSTNode], list[tuple[cst.CSTNode, Owner]]] = defaultdict(list)
         self._add(module)
 
-    def of(self, kind: type[_Node]) -> Iterator[tuple[_Node, _Owner]]:
+    def of(self, kind: type[_Node]) -> Iterator[tuple[_Node, Owner]]:
         """Yield the nodes of this very type, outer ones first, each with the class, function or lambda around it."""
         yield from self._by_type.get(kind, ())  # type: ignore[misc]  # by their type
 
-    def outer(self, owner: _Owner) -> list[cst.ClassDef | cst.FunctionDef]:
+    def outer(self, owner: Owner) -> list[cst.ClassDef | cst.FunctionDef]:
         """Return *owner*, which is around a node, and the classes and functions around that, outer ones first; lambdas are left out."""
         found = []
         while owner is not None:
@@ -46,7 +46,7 @@ class Nodes:
         return found[::-1]
 
     def _add(self, module: cst.Module) -> None:
-        waiting: list[tuple[cst.CSTNode, _Owner]] = [(module, None)]
+        waiting: list[tuple[cst.CSTNode, Owner]] = [(module, None)]
         by_type = self._by_type
         while waiting:
             node, owner = waiting.pop()
@@ -54,7 +54,7 @@ class Nodes:
             if isinstance(node, (cst.ClassDef, cst.FunctionDef, cst.Lambda)):
                 self._owners[node] = owner
                 owner = node
-            found: list[tuple[cst.CSTNode, _Owner]] = []
+            found: list[tuple[cst.CSTNode, Owner]] = []
             for name in _parts(type(node)):
                 value = getattr(node, name)
                 if isinstance(value, cst.CSTNode):

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field, replace
 
 import libcst as cst
 
 from shim.port.correspondences.members import templates_of
 from shim.port.correspondences.names import tensor_name_for
 from shim.port.correspondences.table import rows_with, tensor_rows
+from shim.port.plan import Entry
 from shim.port.reading.evidence import CollectiveCallers, is_autograd, outermost
 from shim.port.reading.tensor_kinds import PAIRED
 from shim.port.rules.port import Port
@@ -20,24 +21,45 @@ from shim.port.tensors.numbers import port_format
 from shim.port.tensors.operators import operators_on_arguments, port_in_place, report_in_place
 from shim.port.tensors.shapes import port_joined_shapes, report_changed_shape
 from shim.port.tensors.views import check_views, report_copy, report_shared_memory, written_parts
+from shim.port.tensors.wholes import Wholes
 
 
 def port_statements(port: Port) -> None:
     """Port the tensors' names in the functions, and in the module's own statements, that call a collective; or in the whole file, but for models."""
+    edits, entries, places, done = port.edits.mark(), len(port.entries), port.places, {*port.done}
     walk = _Walk(port)
     port.visit(walk)
+    if unported := dict(walk.unported_names):  # once more, without what they meet
+        wholes = Wholes(port, walk.callers)
+        left = [entry for entry in port.entries[entries:] if entry.kind == "left"]
+        port.edits.undo(edits)
+        del port.entries[entries:]
+        port.places, port.done = places, done
+        vars(port).pop("framework", None)
+        walk = _Walk(port, wholes.with_any(unported.values()))
+        port.visit(walk)
+        known = {*port.entries}
+        told = {entry: replace(entry, advice=entry.advice + wholes.told(node)) for entry, node in unported.items()}
+        port.entries += [told.get(entry, entry) for entry in left if entry not in known]
     walk.report_changed_arguments()
     walk.unported.report(port)
     port.framework.write()
 
 
 class _Walk(cst.CSTVisitor):
-    def __init__(self, port: Port) -> None:
+    """``unported_names`` are those of the source's framework that stay, each with its entry. Nothing in the parts *left* is ported."""
+
+    def __init__(self, port: Port, left: Collection[cst.CSTNode] = ()) -> None:
         self.port = port
         self.callers = CollectiveCallers(port.file, port.plan.source)
         if port.plan.scope == "files":
             nodes = port.file.nodes.of(cst.ClassDef)
             self.callers.classes |= {node for node, _ in nodes if is_autograd(port.file, port.plan.source, node)}
+        self.unported_names: list[tuple[Entry, cst.CSTNode]] = []
+        self._left = left
+        for each in left:
+            if isinstance(each, cst.ClassDef):
+                self._leave_class(each)
         self.unported = UnportedFunctions()
         self._outer: list[cst.FunctionDef | cst.ClassDef] = []
         self._parts = written_parts(port, port.tensors)
@@ -80,8 +102,14 @@ class _Walk(cst.CSTVisitor):
     def _port_class(self, node: cst.ClassDef) -> None:
         """Port a class of autograd, with its base; if that cannot be, leave it as it is, with its methods."""
         if not self.port.attempt(node.name, lambda: port_autograd(self.port, node)):
-            self.callers.functions -= set(node.body.body)
-            self.callers.classes.discard(node)
+            self._leave_class(node)
+
+    def _leave_class(self, node: cst.ClassDef) -> None:
+        self.callers.functions -= set(node.body.body)
+        self.callers.classes.discard(node)
+
+    def on_visit(self, node: cst.CSTNode) -> bool:
+        return (node not in self._left or isinstance(node, cst.ClassDef)) and super().on_visit(node)
 
     def leave_ClassDef(self, original_node: cst.ClassDef) -> None:
         self._outer.pop()
@@ -144,11 +172,17 @@ class _Walk(cst.CSTVisitor):
             return
         if name is not None and (rows := self.port.tensors.rows_of(node)):
             self.port.done.add(node.func)
-            self.port.attempt(node, lambda: port_tensor_call(self.port, node, rows))
+            self._note(node, lambda: self.port.attempt(node, lambda: port_tensor_call(self.port, node, rows)))
         elif name is not None:
-            self._member(node, certain=True)
+            self._note(node, lambda: self._member(node, certain=True))
         elif isinstance(node.func, cst.Attribute) and node.func not in self.port.done:
             self._visit_method(node, node.func)
+
+    def _note(self, node: cst.CSTNode, change: Callable[[], object]) -> None:
+        """Make the *change* of *node*, which has a name of the source's framework, and note where it stays."""
+        before = len(self.port.entries)
+        change()
+        self.unported_names += [(entry, node) for entry in self.port.entries[before:] if entry.kind == "left"]
 
     def _visit_method(self, node: cst.Call, function: cst.Attribute) -> None:
         kind = self.port.tensors.of(function.value)
@@ -238,7 +272,7 @@ class _Walk(cst.CSTVisitor):
             return False
         target = tensor_name_for(name, self.port.plan.source, self.port.plan.target)
         if target is None:
-            report_unknown(self.port, node, name)
+            self._note(node, lambda: report_unknown(self.port, node, name))
         else:
             if target.rpartition(".")[2].startswith("_"):
                 why = f"{target} is private in {self.port.target.framework}, which has no public name for it"

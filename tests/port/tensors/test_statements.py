@@ -178,7 +178,7 @@ def test_statements_of_the_module() -> None:
 
 IMPORTS = [
     ("import torch\n", "torch.zeros(2)", "import paddle\n"),
-    ("import torch\n", "torch.zeros(2), torch", "import torch\nimport paddle\n"),
+    ("import torch\n", "torch.zeros(2)\n    torch", "import torch\nimport paddle\n"),
     ("import torch as t\n", "t.zeros(2)", "import paddle\n"),
     ("from torch import zeros\n", "zeros(2)", "import paddle\n"),
     ("from torch import zeros, relu\n", "zeros(2)", "from torch import zeros, relu\nimport paddle\n"),
