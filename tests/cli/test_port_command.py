@@ -72,6 +72,24 @@ def test_scope_and_onto(folder: Path) -> None:
     assert "def gather_object" in (folder / "shim_port_glue.py").read_text()
 
 
+def test_the_framework_itself_gets_its_own_tensors(folder: Path) -> None:
+    (folder / "a.py").write_text(
+        "import torch\nimport torch.distributed as dist\nx = torch.zeros(2)\ndist.all_reduce(x)\n"
+    )
+    status, out, _ = port(*ROUTE, "--onto", "native", "a.py")
+    assert (status, "+x = mindspore.ops.zeros([2])" in out) == (0, True)
+    assert "Tensors: mindspore's in the code that calls collectives" in out
+    status, out, _ = port(*ROUTE, "--onto", "native", "--scope", "collectives", "a.py")
+    assert (status, "1 place left to you" in out, "[source-tensors]" in out) == (1, True, True)
+    status, out, _ = port(*ROUTE, "a.py")
+    assert (status, "to run on Ascend, port with --onto native" in out) == (0, True)
+    (folder / "b.py").write_text(
+        "import paddle\nimport paddle.distributed as dist\nx = paddle.zeros([2])\ndist.alltoall(x, y)\n"
+    )
+    status, out, _ = port("--from", "paddle-2", "--to", "paddle-3", "--onto", "native", "b.py")
+    assert (status, "Tensors:" in out, "-import" in out) == (0, False, False)
+
+
 def test_the_page_shows_what_is_printed(folder: Path) -> None:
     (folder / "run.sh").write_text(LAUNCH + LEFT)
     _, out, _ = port(*ROUTE, "run.sh")

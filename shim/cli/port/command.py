@@ -57,11 +57,12 @@ def port(
         typer.Option(help="shim: the result imports shim's frontend. native: it imports the framework itself."),
     ] = "shim",
     scope: Annotated[
-        Literal["collectives", "statements", "files"],
+        Literal["collectives", "statements", "files"] | None,
         typer.Option(
-            help="collectives: the collective API alone. statements: also the tensors' own functions, in the functions that call a collective. files: in all functions, but for models."
+            help="collectives: the collective API alone. statements: also the tensors' own functions, in the functions that call a collective. files: in all functions, but for models. Default: collectives; with --onto native, whose collectives take the framework's own tensors alone, statements.",
+            show_default=False,
         ),
-    ] = "collectives",
+    ] = None,
     write: Annotated[bool, typer.Option("--write", help="Write the files. Without it, nothing is written.")] = False,
     check: Annotated[
         bool,
@@ -149,6 +150,8 @@ def port(
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # names and lines may have what its encoding has not
+    between_frameworks = len({name.partition("_")[0] for name in chosen}) > 1
+    scope = scope or ("statements" if onto == "native" and between_frameworks else "collectives")
     plan = Plan(*chosen, onto=onto, scope=scope, ignored=ignored, marks=mark)
     result = without_known(_run(paths, plan, jobs or _processors()), known)
     if write:

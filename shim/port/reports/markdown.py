@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from shim.port.plan import Result
-from shim.port.reports.wording import counted, place_of, rules_of, shown, summary, title
+from shim.port.reports.wording import counted, place_of, rules_of, shown, summary, tensors_told, title
 
 _KINDS = {
     "left": ("Left to you", "The code is as it was, and does not run on the target before you change it."),
@@ -17,6 +17,8 @@ _KINDS = {
 def as_markdown(result: Result, written: bool) -> str:
     """Return *result* as Markdown."""
     lines = [f"# {title(result).capitalize()}", "", summary(result, written), ""]
+    if told := tensors_told(result):
+        lines += [told, ""]
     if result.unported:
         lines += ["## Not ported", "", *_table(("file", "why", "what to do"), _problems(result)), ""]
     for kind, (head, meaning) in _KINDS.items():

@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.text import Text
 
 from shim.port.plan import FileResult, Result
-from shim.port.reports.wording import place_of, relative, rules_of, shown, summary
+from shim.port.reports.wording import place_of, relative, rules_of, shown, summary, tensors_told
 
 _NO_END = b"\n\\ No newline at end of file\n"
 
@@ -93,7 +93,9 @@ def _print_table(rows: Sequence[tuple[str, ...]], console: Console) -> None:
 
 
 def print_summary(result: Result, console: Console, written: bool) -> None:
-    """Print how much was ported and how much is left, and how to compare the original with the port."""
+    """Print the last lines: whose tensors the program has, how much was ported, how much is left, and how to compare the original with the port."""
+    if told := tensors_told(result):
+        console.print(Text(told), soft_wrap=True)
     console.print(Text(summary(result, written), style="bold"), soft_wrap=True)
     if result.verify:
         console.print(Text(f"To compare the original with the port: {_visible(result.verify)}"), soft_wrap=True)

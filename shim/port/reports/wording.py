@@ -6,6 +6,7 @@ import os
 from collections import Counter
 from pathlib import Path
 
+from shim.port.apis import APIS
 from shim.port.plan import FileResult, Finding, Result
 
 
@@ -68,3 +69,18 @@ def summary(result: Result, written: bool) -> str:
     if result.known:
         parts.append(f"{counted(result.known, 'entry')} known from the baseline")
     return f"{', '.join(parts)}; {counted(result.searched, 'file')} searched."
+
+
+def tensors_told(result: Result) -> str:
+    """Return whose tensors the ported program computes with, and on which devices; empty where the port is no question of that."""
+    plan = result.plan
+    ours, theirs = APIS[plan.source].framework, APIS[plan.target].framework
+    if ours == theirs or not any(file.places and file.path.suffix in (".ipynb", ".py") for file in result.files):
+        return ""
+    if plan.scope == "statements":
+        told = f"Tensors: {theirs}'s in the code that calls collectives, {ours}'s in all other"
+        return f"{told}. {'Port that, too, before you run the program.' if plan.onto == 'native' else ''}".rstrip()
+    if plan.onto == "native":
+        return f"Tensors: still {ours}'s, which {theirs} itself does not take."
+    there = "; to run on Ascend, port with --onto native" if theirs == "mindspore" else ""
+    return f"Tensors: still {ours}'s, on the devices on which {ours} has them{there}."

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import libcst as cst
 
+from shim.port.correspondences.functions import COLLECTIVES, POINT_TO_POINT
 from shim.port.correspondences.no_equivalent import declared
+from shim.port.correspondences.returning import returned
 from shim.port.correspondences.table import Form, recorded, rows_with
 from shim.port.plan import Left
 from shim.port.reading.expressions import flag_of, passed
@@ -56,6 +58,28 @@ def report_star(port: Port, node: cst.Call, function: cst.Attribute) -> None:
 def _is_still_there(port: Port, name: str) -> bool:
     """Tell whether another version of the same framework has *name*, as far as is recorded: what has never been recorded is none of its collectives."""
     return recorded(name, port.plan.source) is None or recorded(name, port.plan.target) is not None
+
+
+_TENSOR_ROWS = frozenset((*COLLECTIVES, *POINT_TO_POINT)) - {"barrier", "batch"}
+
+
+def report_source_tensors(port: Port) -> None:
+    """Report the calls that get the source's tensors where the target itself serves them, which takes its own alone."""
+    if port.plan.onto == "shim" or port.plan.scope == "statements" or not port.between_frameworks:
+        return
+    names = [(call, port.file.imported(call.func)) for call, _ in port.file.nodes.of(cst.Call)]
+    calls = [call for call, name in names if name and _takes_tensors(name, port.plan.source)]
+    if calls:
+        lines = sorted({port.file.place(call)[0] for call in calls})
+        others = f", on line {', '.join(map(str, lines))}" if len(lines) > 1 else ""
+        ours, theirs = port.source.framework, port.target.framework
+        why = f"{theirs} takes its own tensors alone, and the program has those of {ours} in its collectives{others}"
+        first = min(calls, key=lambda call: port.file.span(call).start)
+        port.left(first, "source-tensors", why, "Port with --scope statements, and models by a converter of models.")
+
+
+def _takes_tensors(name: str, api: str) -> bool:
+    return any(row in _TENSOR_ROWS for row, _ in rows_with(name, api)) or returned(name, api) is not None
 
 
 def remark(port: Port, node: cst.Call, row: str, source: Form, target: Form) -> None:

@@ -18,7 +18,7 @@ from shim.port.rules.calls import SPAWN, Functions, port_call, port_spawn
 from shim.port.rules.groups import exchange, is_world_at_import, member_row, port_member, report_possible_group
 from shim.port.rules.port import Port
 from shim.port.rules.primitives import Primitives
-from shim.port.rules.remarks import report_star, report_unknown
+from shim.port.rules.remarks import report_source_tensors, report_star, report_unknown
 from shim.port.rules.returned_tensors import port_returning
 from shim.port.rules.spelling import Spelling, is_module
 from shim.port.rules.values import BY_NAME, report_launcher_variable, report_values
@@ -48,6 +48,7 @@ class Walk(cst.CSTVisitor):
     def leave_Module(self, original_node: cst.Module) -> None:
         if original_node is self.port.file.module:
             report_early_questions(self.port)
+            report_source_tensors(self.port)
             self._primitives.write()
 
     def visit_IndentedBlock(self, node: cst.IndentedBlock) -> None:
