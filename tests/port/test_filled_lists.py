@@ -105,3 +105,39 @@ def test_a_list_of_objects_is_emptied_for_paddle(place: str) -> None:
 def test_a_list_of_objects_that_a_call_returns_cannot_be_emptied() -> None:
     ported = port("dist.all_gather_object(self.make(), x)", "torch", "paddle_3")
     assert [(entry.kind, entry.rule) for entry in ported.entries] == [("left", "list-may-be-empty")]
+
+
+FILLS = [
+    ("dist.alltoall({}, ins)", "{}.extend(paddle.empty_like(each) for each in ins)\n"),
+    ("dist.alltoall({}, [x, d[0]])", "{}.extend(paddle.empty_like(each) for each in [x, d[0]])\n"),
+    ("dist.gather(x, {}, dst=1)", f"if dist.get_rank() == 1:\n            {{}}.extend(paddle.empty_like(x) for _ in range({SIZE}))\n"),
+    ("dist.scatter_object_list({}, ins, 0)", "{}.append(None)\n"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("place", ["y", "self.y", "d['y']"])
+@pytest.mark.parametrize(("call", "statement"), FILLS)
+def test_all_functions_that_append_to_an_empty_list(call: str, statement: str, place: str) -> None:
+    ported = port(f"{place} = []\n{call.replace('{}', place)}")
+    assert f"        {statement.replace('{}', place)}" in ported.text
+    assert not ported.entries
+    ported = port(f"{place} = d.start()\n{call.replace('{}', place)}")
+    assert [entry.rule for entry in ported.entries] == ["list-may-be-empty"]
+
+
+@pytest.mark.parametrize("made", ["[]", "[] if k else None", "list()"])
+@pytest.mark.parametrize("given", ["y", "y if k else None"])
+def test_the_roots_list_is_filled_on_the_root_alone(made: str, given: str) -> None:
+    ported = port(f"y = {made}\ndist.gather(x, {given}, dst=0)")
+    assert "if dist.get_rank() == 0:\n            y.extend(" in ported.text
+    assert not ported.entries
+    for made in ("[x] * 2 if k else None", "None", "[x, x]"):
+        assert "extend" not in port(f"y = {made}\ndist.gather(x, {given}, dst=0)").text
+
+
+def test_a_list_that_a_call_has_filled_already() -> None:
+    ported = port("y = []\ndist.all_gather(y, x)\ndist.all_gather(y, k)\ndist.alltoall(y, d)")
+    assert ported.text.count("extend") == 1
+    assert not ported.entries
+    ported = port("y = []\ndist.all_gather_object(y, x)\ndist.all_gather_object(y, k)")
+    assert [(entry.kind, entry.rule) for entry in ported.entries] == [("left", "list-may-be-empty")]

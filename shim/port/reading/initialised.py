@@ -45,11 +45,12 @@ class Initialised:
         looks_on = True
         for number in range(len(around) - 1, -1, -1):
             statement, inner = around[number], around[number + 1] if number + 1 < len(around) else node
-            if isinstance(statement, cst.FunctionDef) and statement not in self._asked:
+            is_inside = isinstance(statement, cst.FunctionDef) and self._contains(statement.body, node)
+            if is_inside and statement not in self._asked:
                 self._asked[statement] = True  # while its callers are looked at
                 calls = self._callers.get(statement, ())
                 self._asked[statement] = bool(calls) and all(map(self.is_sure, calls))
-            if self._asked.get(statement, False):
+            if is_inside and self._asked[statement]:
                 return True
             block = self._before.get(statement, [])
             at = block.index(statement) if statement in block else 0
@@ -58,12 +59,12 @@ class Initialised:
             looks_on = looks_on and not (isinstance(statement, cst.If) and inner is node and _may_leave(statement))
             if looks_on and not self.has_start(node):
                 for following in block[at:]:
-                    if self._initialises(following):
+                    if self._needs(following):
                         return True
-                    if _may_leave(following):
+                    if _may_leave(following) or self._initialises(following):
                         looks_on = False
                         break
-            looks_on = looks_on and not isinstance(statement, cst.FunctionDef)
+            looks_on = looks_on and not is_inside
         return False
 
     def has_start(self, node: cst.CSTNode) -> bool:
@@ -79,7 +80,8 @@ class Initialised:
         return False
 
     def _function(self, node: cst.CSTNode) -> cst.CSTNode | None:
-        return next((each for each in reversed(self._around(node)) if isinstance(each, cst.FunctionDef)), None)
+        functions = (each for each in reversed(self._around(node)) if isinstance(each, cst.FunctionDef))
+        return next((each for each in functions if self._contains(each.body, node)), None)
 
     def _around(self, node: cst.CSTNode) -> list[cst.CSTNode]:
         """Return the statements that *node* is in, outer ones first."""
@@ -137,6 +139,17 @@ class Initialised:
         if isinstance(statement, _COMPOUND):
             return False
         return any(self._does(each) for each in below(statement) if isinstance(each, cst.Call))
+
+    def _needs(self, statement: cst.CSTNode) -> bool:
+        """Tell whether *statement* itself makes a call that fails without."""
+        if isinstance(statement, cst.With):
+            return any(map(self._needs, _statements(statement.body)))
+        calls = (
+            []
+            if isinstance(statement, _COMPOUND)
+            else [each for each in below(statement) if isinstance(each, cst.Call)]
+        )
+        return any(self._is_of(call, _NEED_IT - {"initialise"}) for call in calls)
 
     def _does(self, call: cst.Call) -> bool:
         name = self._file.imported(call.func)

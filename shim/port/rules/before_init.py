@@ -32,6 +32,16 @@ def answer_before_init(port: Port, node: cst.CSTNode, row: str) -> str | None:
     return None
 
 
+def report_early_value(port: Port, node: cst.CSTNode, row: str) -> None:
+    """Note that the program keeps or passes on the function that answers *row*, and may call it before it initialises."""
+    if (
+        row in _VARIABLES
+        and port.source.framework != "torch" == port.target.framework
+        and not port.initialised.is_sure(node)
+    ):
+        port.asked_early.append(node)
+
+
 _ADVICE = "Ask is_initialized first, and say there what holds without ranks."
 
 
@@ -43,6 +53,7 @@ def report_early_questions(port: Port) -> None:
     """Report those that the file may ask too early: the first place, and how many more there are."""
     if port.asked_early:
         first, *others = port.asked_early
-        more = f"; so it is on line {', '.join(str(port.file.place(each)[0]) for each in others)}" if others else ""
+        lines = sorted({port.file.place(each)[0] for each in others} - {port.file.place(first)[0]})
+        more = f"; so it is on line {', '.join(map(str, lines))}" if lines else ""
         why = f"before the program initialises, {port.source.framework} answers this, and torch raises an error{more}"
         port.changed(first, "before-init", why, _ADVICE)

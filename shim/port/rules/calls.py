@@ -128,10 +128,10 @@ class Functions:
     def __init__(self, file: SourceFile, plan: Plan) -> None:
         self._file = file
         self._plan = plan
-        self._followed: set[cst.CSTNode] = set()
+        self.followed: set[cst.CSTNode] = set()
         for node, _ in file.nodes.of(cst.Call):  # the values of variables that are called
             if isinstance(node.func, cst.Name) and self.assigned_to(node.func) is not None:
-                self._followed.update(file.values_of(node.func) or ())
+                self.followed.update(file.values_of(node.func) or ())
 
     def assigned_to(self, variable: cst.Name) -> str | None:
         """Return the source's function that *variable* holds, or one of several that do the same with the same parameters; None where that is not certain."""
@@ -171,7 +171,7 @@ class Functions:
 
     def may_be_value(self, node: cst.CSTNode, source: Form, target: Form) -> bool:
         """Tell whether *target* can stand where *node* is *source*: its calls are ported, or mean the same as they are."""
-        return node in self._followed or _is_like(source, target)
+        return node in self.followed or _is_like(source, target)
 
 
 def _roles(form: Form) -> tuple[tuple[str, str, bool], ...]:

@@ -10,7 +10,7 @@ from types import NoneType
 
 import libcst as cst
 
-from shim.port.correspondences.table import Form, forms_of
+from shim.port.correspondences.table import Form, forms_of, rows_with
 from shim.port.plan import Left
 from shim.port.reading.expressions import is_closed, is_list
 from shim.port.rules.port import Port
@@ -102,7 +102,8 @@ def before_call(
         return _emptied(port, given) if row == "all_gather_object" else None
     if row == "gather":
         given = _of_root(given)
-    empty = _is_empty(port, given)
+    was_filled = isinstance(given, _KEPT) and _is_filled_before(port, given)
+    empty = (None if row == "all_gather_object" else False) if was_filled else _is_empty(port, given)
     if empty:
         return _extended(port, row, given, values, spell)
     if row == "all_gather_object":
@@ -204,14 +205,30 @@ def _is_display(port: Port, value: cst.BaseExpression) -> bool | None:
     return False if isinstance(value, (cst.ListComp, cst.BinaryOperation)) else None
 
 
-def _before_in_block(port: Port, value: cst.BaseExpression) -> bool | None:
-    """Tell what the last statement before the call that names *value* makes of it, if that is a list and always runs before."""
+def _is_filled_before(port: Port, value: cst.BaseExpression) -> bool:
+    """Tell whether the last statement before the call that names *value* is another call of the API, which gets it."""
+    before, code = _last_naming(port, value), port.file.code(value)
+    small = before.body[-1] if isinstance(before, cst.SimpleStatementLine) else None
+    call = small.value if isinstance(small, (cst.Expr, cst.Assign)) else None
+    if not isinstance(call, cst.Call) or not rows_with(port.file.imported(call.func) or "", port.plan.source):
+        return False
+    return any(port.file.code(each.value) == code for each in call.args)
+
+
+def _last_naming(port: Port, value: cst.BaseExpression) -> cst.CSTNode | None:
+    """Return the last statement before the call that names *value*, if it always runs before."""
     code = port.file.code(value)
     named = code if not isinstance(value, cst.Subscript) else port.file.code(value.value)
     word = re.compile(rf"(?<![\w.]){re.escape(named)}(?!\w)")
     before = _before(port, port.statement)
     while before is not None and word.search(port.file.code(before)) is None:
         before = _before(port, before)
+    return before
+
+
+def _before_in_block(port: Port, value: cst.BaseExpression) -> bool | None:
+    """Tell what the last statement before the call that names *value* makes of it, if that is a list and always runs before."""
+    before, code = _last_naming(port, value), port.file.code(value)
     small = before.body[-1] if isinstance(before, cst.SimpleStatementLine) else None
     if isinstance(small, cst.Expr) and port.file.code(small.value) == f"{code}.clear()":
         return True

@@ -13,7 +13,7 @@ from shim.port.correspondences.table import Form, form_for, forms_of, recorded, 
 from shim.port.plan import Left
 from shim.port.reading.groups import GROUP_CLASSES
 from shim.port.reading.source_file import below, literal_name
-from shim.port.rules.before_init import answer_before_init, report_early_questions
+from shim.port.rules.before_init import answer_before_init, report_early_questions, report_early_value
 from shim.port.rules.calls import SPAWN, Functions, port_call, port_spawn
 from shim.port.rules.groups import exchange, is_world_at_import, member_row, port_member, report_possible_group
 from shim.port.rules.port import Port
@@ -149,7 +149,10 @@ class Walk(cst.CSTVisitor):
 
     def _visit_other_call(self, node: cst.Call, function: cst.Name) -> None:
         name = self._functions.assigned_to(function)
-        if name is not None:
+        row = rows_with(name, self.port.plan.source)[0][0] if name is not None else ""
+        if name is not None and (early := answer_before_init(self.port, node, row)) is not None:
+            self._write(node, early)
+        elif name is not None:
             self.port.attempt(node, lambda: self._of_variable(node, name))
         elif function.value == "hasattr" and literal_name(node) is not None and self._is_api(node.args[0].value):
             self.port.attempt(node, lambda: self._visit_hasattr(node))
@@ -206,6 +209,8 @@ class Walk(cst.CSTVisitor):
             port.done.add(function)
             self._write_answer(node, function, early)
         elif rows:
+            if arguments is not None:
+                report_early_value(port, node, rows[0][0])
             self._port_by(node, function, lambda spell: port_call(port, node, given, name, rows, spell))
 
     def _write_word(self, node: cst.BaseExpression, word: str) -> None:
@@ -341,6 +346,8 @@ class Walk(cst.CSTVisitor):
             if form is None or (len(rows) > 1 and form.name != name):
                 return False
             target = form.name
+            if node not in self._functions.followed:
+                report_early_value(self.port, node, rows[0][0])
             if not self._functions.may_be_value(node, rows[0][1], form):
                 self.port.left(
                     node,

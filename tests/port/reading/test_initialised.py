@@ -58,6 +58,8 @@ EARLY = [
     "def main():\n    print({})\n    dist.init_parallel_env()",
     "if dist.is_initialized():\n    r = 0\nelse:\n    r = {}\n    dist.init_parallel_env()",
     "f = lambda: {}\ndist.init_parallel_env()",
+    "def f(r={}): ...\ndist.init_parallel_env()\nf()",
+    "class A:\n    r = {}\ndist.init_parallel_env()",
 ]
 
 
@@ -71,6 +73,10 @@ def test_the_environment_is_read_beside_init(body: str, asked: str) -> None:
 
 
 MAYBE = [
+    "f = {'r': dist.get_rank}\ndist.init_parallel_env()",
+    "f = functools.partial(dist.get_rank)\ndist.init_parallel_env()",
+    "def g():\n    return dist.get_rank()\ndef main():\n    g()\n    dist.init_parallel_env()\nmain()",
+    "class A:\n    def __init__(self):\n        self.r = dist.get_rank()\ndef main():\n    A()\n    dist.init_parallel_env()\nmain()",
     "r = dist.get_rank()",
     "def f():\n    return dist.get_rank()",
     "def f(x):\n    if dist.get_rank() == 9:\n        return\n    dist.all_reduce(x)",
@@ -85,6 +91,12 @@ def test_what_the_file_does_not_show_is_reported(body: str) -> None:
     text, rules = port(body)
     assert "environ" not in text
     assert rules == ["before-init"]
+
+
+def test_a_function_in_a_variable() -> None:
+    text, rules = port("ask = dist.get_rank\nr = ask()\ndist.init_parallel_env()\nr = ask()")
+    assert text.splitlines()[:2] == ["ask = dist.get_rank", f"r = {ENVIRONMENT}"]
+    assert (text.splitlines()[3], rules) == ("r = ask()", [])
 
 
 def test_there_is_one_entry_in_a_file() -> None:
