@@ -31,6 +31,7 @@ LEAVES = {
     "campaigns/ported_packages/": (),
     "campaigns/questions/": ("tests/substitution",),
     "campaigns/real_programs/": (),
+    "campaigns/suites/": (),
     "docs/": (
         "tests/bench",
         "tests/cli",

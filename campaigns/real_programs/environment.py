@@ -6,13 +6,23 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-
-from campaigns.real_programs.program import Program
+from typing import Protocol
 
 _ROOT = Path(__file__).resolve().parents[2]
-_TORCH = "torch==2.13.0"
+_TORCH = "2.13.0"
 _LIMIT = 900.0  # seconds for one installation
-_BASE = (_TORCH, "numpy", "typer>=0.20", "rich>=13", "setuptools", "wheel")
+_BASE = ("numpy", "typer>=0.20", "rich>=13", "setuptools", "wheel")
+
+
+class Packages(Protocol):
+    """What a program or a suite needs: packages, those without their dependencies, and the one that it is about."""
+
+    @property
+    def packages(self) -> tuple[str, ...]: ...
+    @property
+    def alone(self) -> tuple[str, ...]: ...
+    @property
+    def library(self) -> str: ...
 
 
 class InstallError(Exception):
@@ -25,9 +35,10 @@ class Environment:
     With *as_it_is*, nothing is installed.
     """
 
-    def __init__(self, folder: Path, *, as_it_is: bool = False) -> None:
+    def __init__(self, folder: Path, *, as_it_is: bool = False, torch: str = _TORCH) -> None:
         self._folder = folder
         self._as_it_is = as_it_is
+        self._torch = f"torch=={torch}"
         self._constraints = folder / "constraints.txt"
         self.python = folder / "bin" / "python"
 
@@ -37,12 +48,12 @@ class Environment:
             return
         if not self.python.exists():
             subprocess.run([sys.executable, "-m", "venv", str(self._folder)], check=True)
-        self._constraints.write_text(f"{_TORCH}\n", encoding="utf-8")  # or a library pulls a torch for CUDA
-        self._pip(*_BASE)
+        self._constraints.write_text(f"{self._torch}\n", encoding="utf-8")  # or a library pulls a torch for CUDA
+        self._pip(self._torch, *_BASE)
         self._pip("--no-deps", "--force-reinstall", str(_ROOT))
 
-    def install(self, program: Program) -> None:
-        """Install the packages of *program*, where they are not there. Raises InstallError."""
+    def install(self, program: Packages) -> None:
+        """Install what *program* needs, where it is not there. Raises InstallError."""
         if self._as_it_is:
             if not self.version_of(program.library):
                 raise InstallError(f"{program.library} is not installed in {self._folder}: leave out --installed")
