@@ -13,7 +13,6 @@ LEFT_OUT = (
         "torch", "its test files for FSDP2 and DTensor", "the wheel has their tools alone, which `dtensor_op_db` uses"
     ),
     LeftOut("torch", "`test_ddp_logging_data_cpu` of its own tests", "it wants `gloo` in DDP's log, which has `shim`"),
-    LeftOut("torchmetrics", "its own distributed tests", "neither the wheel nor the source distribution has them"),
     LeftOut(
         "accelerate",
         "its own test of uneven data loaders",

@@ -15,14 +15,14 @@ _FILE = Path(__file__).resolve().parents[2] / "docs" / "suites.md"
 _HEAD = """\
 # Other projects' tests
 
-{engine} of {gloo} tests of other projects that pass on gloo pass on shim's engine. They are these projects' own
-tests of distributed code, on CPUs, of two to eight ranks each. Every test file runs twice:
+{engine} of {gloo} tests of other projects that pass on gloo pass on shim's engine, all rows together. They are these
+projects' own tests of distributed code, on CPUs, with up to eight ranks. Every test file runs two or three times:
 
 | column | how |
 | --- | --- |
 | gloo | `pytest FILE` |
 | engine | `SHIM_TORCH_BACKEND=1 pytest FILE` |
-| frontend | `pytest FILE`, with `shim.frontends.torch.distributed` where the test imports torch's functions |
+| frontend | `pytest FILE`, with `shim.frontends.torch.distributed` where it imports `torch.distributed as dist` |
 
 The last two columns count the tests that pass among those that pass on gloo. The tests of a file count only if the
 engine served groups in it. A test that passes on gloo alone runs once more both ways, and differs if it does so again.

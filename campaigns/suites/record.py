@@ -41,7 +41,7 @@ def entry_of(version: str, runs: Mapping[str, Run], again: Mapping[str, Mapping[
     counted = {test: ending for test, ending in gloo.tests.items() if test.partition("::")[0] in served}
     entry: dict[str, Any] = {"version": version, "files": sorted(served), GLOO: _counts(counted)}
     entry["without groups"] = sorted({test.partition("::")[0] for test in gloo.tests} - served)
-    entry["failed on gloo"] = {test: ending for test, ending in counted.items() if not _is_well(ending)}
+    entry["failed on gloo"] = sorted(test for test, ending in counted.items() if not _is_well(ending))
     for way, ours in runs.items():
         if way != GLOO:
             passing = sum(ours.tests.get(test) == PASSED for test in _passed(gloo) if test in counted)

@@ -43,7 +43,10 @@ def run(suite: Suite, way: str, python: Path, fetched: Path, only: frozenset[str
                 variables = _variables(tests, way, root, trace, python)
                 command = [str(python), *_PYTEST, *tests.options, f"--junit-xml={junit}", name]
                 output = _carry_out(command, variables, root / tests.folder, suite.seconds)
-                result.tests |= read(junit, tests, name, output)
+                endings = read(junit, tests, name, output)
+                for place, told in ((str(root), "TREE"), (str(python.parents[1]), "ENVIRONMENT")):  # they are recorded
+                    endings = {test: ending.replace(place, told) for test, ending in endings.items()}
+                result.tests |= endings
                 file = _path(tests, name.partition("::")[0])
                 recorded = len([*trace.iterdir()]) if trace.exists() else 0
                 result.recordings[file] = result.recordings.get(file, 0) + recorded
