@@ -6,7 +6,6 @@ the path of that file.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import sys
@@ -31,7 +30,7 @@ _ELSEWHERE = {
     "SECURITY.md": "security.md",
     "native/README.md": "native.md",
 }
-_ASSETS = ("website/style.css", "website/support.js")
+_ASSETS = ("website/style.css", "website/support.js", "website/parity.js")
 _LINK = re.compile(r"(?<!!)\[([^\]]*)\]\(([^)\s#:]+)(#[^)\s]*)?\)")
 # The pages that a reader wants first for a word of theirs.
 _BOOST = {
@@ -60,8 +59,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         files.append(File.generated(config, name, abs_src_path=str(_ROOT / path)))
     for path in _ASSETS:
         files.append(File.generated(config, path, abs_src_path=str(_ROOT / path)))
-    files.append(File.generated(config, "parity.json", content=json.dumps(parity.data(), ensure_ascii=False)))
-    for name, text in (reference.pages() | parity.pages()).items():
+    for name, text in (reference.pages() | parity.pages() | parity.files()).items():
         files.append(File.generated(config, name, content=text))
     return files
 
