@@ -86,7 +86,7 @@
       lines.push(element("li", "Report: ", {}, ...links));
     }
     const title = element("a", "", { href: `${module}/#${anchor}` }, element("code", entry.name));
-    return element("li", "", {}, title, ` as in shim.frontends.${module}`, element("ul", "", {}, ...lines));
+    return element("li", "", {}, title, ` in shim.frontends.${module}`, element("ul", "", {}, ...lines));
   }
 
   function signature(record) {

@@ -68,8 +68,8 @@ _EXAMPLES = """\
 # Documented examples side by side
 
 How each example in the frameworks' documentation ends: on the framework itself, on one machine without accelerators;
-here; and on other libraries. A link leads to the function, with the reasons. [conformance.md](../conformance.md)
-explains the verdicts.
+here; and on other libraries. A link leads to the function, with the reasons. [Run documented
+examples](../conformance.md) explains the verdicts. A report may be known upstream, or new and ready to be sent.
 """
 
 
@@ -107,20 +107,22 @@ def pages() -> dict[str, str]:
 
 
 def _matrix(entries: Mapping[str, Sequence[Mapping[str, Any]]]) -> Iterator[str]:
-    """Give the lines of a table for each release whose examples were run: where they ran side by side."""
+    """Give the lines of a section for each release whose examples were run, with a table of each module's."""
     found = [(module, entry, row) for module in entries for entry in entries[module] for row in entry["examples"]]
     for release in dict.fromkeys(row["release"] for _, _, row in found):
-        titles = [column["title"] for column in _columns() if column["release"] == release]
         framework, _, version = release.partition("-")
-        yield f"\n## {framework} {version}\n"
-        yield f"| example | {' | '.join([f'{framework} itself', 'here', *titles, 'report'])} |"
-        yield "| --- " * (len(titles) + 4) + "|"
-        for module, entry, row in found:
-            if row["release"] == release:
-                told = [row["framework"], row["shim"], *(row["columns"].get(title, {}) for title in titles)]
-                anchor = entry["name"].rpartition(".")[2].lower()
-                cells = [f"[`{row['example']}`]({module}.md#{anchor})", *(_mark(each) for each in told)]
-                yield f"| {' | '.join([*cells, ', '.join(map(_link, entry['reports']))])} |"
+        titles = [column["title"] for column in _columns() if column["release"] == release]
+        yield f"\n## {framework} {version}"
+        for module in dict.fromkeys(module for module, _, row in found if row["release"] == release):
+            yield f"\n### {module}\n"
+            yield f"| example | {' | '.join([f'{framework} itself', 'here', *titles, 'report'])} |"
+            yield "| --- " * (len(titles) + 4) + "|"
+            for place, entry, row in found:
+                if (place, row["release"]) == (module, release):
+                    told = [row["framework"], row["shim"], *(row["columns"].get(title, {}) for title in titles)]
+                    name = row["example"].removeprefix(f"{entry['module']}.")
+                    cells = [f"[`{name}`]({module}.md#{name.partition(',')[0].lower()})", *map(_mark, told)]
+                    yield f"| {' | '.join([*cells, ', '.join(map(_link, entry['reports']))])} |"
 
 
 def _mark(told: Mapping[str, str]) -> str:
@@ -238,11 +240,9 @@ def _page(module: str, entries: Sequence[Mapping[str, Any]]) -> str:
             told = shim.get("differs") or shim.get("why") or ""
             lines += ["", f"Here: {shim['state']}{': ' * bool(told)}{told}"]
         for row in entry["examples"]:
-            itself = _told(row["framework"]) if row["framework"] else "not run"
-            lines += [
-                "",
-                f"Example in {row['release'].replace('-', ' ')}: on the framework itself {itself}; here {_told(row['shim'])}.",
-            ]
+            told = {"on the framework itself": row["framework"], "here": row["shim"], **row["columns"]}
+            ends = "; ".join(f"{where} {_told(verdict) if verdict else 'not run'}" for where, verdict in told.items())
+            lines += ["", f"Example in {row['release'].replace('-', ' ')}: {ends}."]
         for report in entry["reports"]:
             known = f", [reported]({report['upstream']})" if report["upstream"] else ""
             lines += ["", f"Report: [{report['title']}](../upstream/{report['name']}.md){known}."]

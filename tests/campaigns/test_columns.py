@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 from pathlib import Path
 
@@ -35,7 +36,8 @@ def test_an_import_gives_the_library_s_module(monkeypatch: pytest.MonkeyPatch, t
         (tmp_path / name).touch()
     (tmp_path / "other_library.py").write_text("greeting = 'from the other library'", encoding="utf-8")
     monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.setitem(sys.modules, "made_up_framework.distributed", None)  # so that it is put back
+    own = importlib.import_module("made_up_framework.distributed")
+    monkeypatch.setitem(sys.modules, "made_up_framework.distributed", own)  # so that it is put back
     monkeypatch.setenv("SHIM_COLUMN_MODULES", '{"made_up_framework.distributed": "other_library"}')
     monkeypatch.setenv("RANK", "0")
     text = ">>> from made_up_framework import distributed\n>>> print(distributed.greeting)\nfrom the other library\n"

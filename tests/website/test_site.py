@@ -107,7 +107,7 @@ def test_nothing_of_the_markdown_is_lost(site: Path) -> None:
     differing = []
     for source in sorted((ROOT / "docs").rglob("*.md")):
         place = source.relative_to(ROOT / "docs").with_suffix("")
-        page = (site / place / "index.html").read_text(encoding="utf-8")
+        page = (site / (place.parent if place.name == "index" else place) / "index.html").read_text(encoding="utf-8")
         article = page.partition("<article")[2].partition("</article>")[0]
         rendered = commonmark.render(source.read_text(encoding="utf-8"))
         differing += [(str(place), tag) for tag in PARTS if article.count(f"<{tag}") != rendered.count(f"<{tag}")]
@@ -186,11 +186,33 @@ def test_the_search_box_tells_what_is_there_and_why_not(browser: Chromium, addre
 
 
 @pytest.mark.programs("chromium")
+def test_the_parity_search_shows_functions_and_keeps_its_address(browser: Chromium, address: str) -> None:
+    def shown() -> list[str]:
+        browser.wait_for("document.querySelector('#parity-search [role=status]').textContent")
+        return browser.evaluate(
+            "[...document.querySelectorAll('#parity-search > ul > li')].map((row) => row.textContent)"
+        )
+
+    browser.visit(f"{address}parity/?filter=red&framework=torch&name=monitored")
+    [barrier] = shown()
+    assert barrier.startswith("torch.distributed.monitored_barrier in shim.frontends.torch.distributed")
+    assert "Example: torch-2.13.0 itself: hangs; here: pass; torch on shim's backend: pass" in barrier
+    browser.visit(f"{address}parity/?name=no_such_name")
+    assert shown() == []
+    browser.evaluate("document.querySelector('#parity-search input').value = ''")
+    browser.click("#parity-search input")
+    browser.type("alltoall")
+    browser.wait_for("location.search === '?name=alltoall'")
+    assert sum(text.startswith("paddle.distributed.alltoall in shim.frontends.paddle_") for text in shown()) == 2
+    assert browser.complaints() == []
+
+
+@pytest.mark.programs("chromium")
 @pytest.mark.parametrize("is_whole", [False, pytest.param(True, marks=pytest.mark.nightly)])
 def test_no_page_is_wider_than_a_phone_or_a_desk(
     site: Path, pages: dict[Path, Page], browser: Chromium, address: str, is_whole: bool
 ) -> None:
-    few = [".", "support", *(f"reference/{module}" for module in LONGEST)]
+    few = [".", "support", "parity", "parity/examples", "upstream", *(f"reference/{module}" for module in LONGEST)]
     places = [str(file.parent.relative_to(site)) for file in pages] if is_whole else []
     wide = []
     for size, chosen in (
