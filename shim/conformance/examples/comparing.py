@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import difflib
 import inspect
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -146,6 +147,8 @@ def _same_number(a: str, b: str) -> bool:
     if x == y or (x.real != x.real and y.real != y.real):
         return True
     size = max(abs(x), abs(y))
+    if not math.isfinite(size):
+        return False
     if "e" in (a + b).lower():
         return abs(x - y) <= 10.0**-_FEW_DIGITS * size
     if "." not in a + b:

@@ -65,6 +65,8 @@ OTHER = {
     "a data type": ("tensor([1], dtype=float16)", "tensor([1], dtype=float32)"),
     "a key": ("{'foo': 1}", "{'bar': 1}"),
     "NaN for a number": ("nan", "1."),
+    "infinity for a number": ("[2.0]", "[inf]"),
+    "infinity for a power of ten": ("1e3", "inf"),
 }
 
 
