@@ -27,7 +27,7 @@ _SVG = """\
 
 def badges(examples: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, str]:
     """Return the text of each file of the badges by its path, given the *examples* of each frontend in one release, as in ``parity.json``."""
-    files = {}
+    files: dict[str, str] = {}
     for frontend, rows in examples.items():
         verdicts = [row["shim"]["verdict"] for row in rows]
         counted = [verdict for verdict in verdicts if verdict not in _NOT_COUNTED]

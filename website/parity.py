@@ -67,9 +67,10 @@ and how it `differs`; `examples`: by release and example, the `verdict` and `rea
 _EXAMPLES = """\
 # Documented examples side by side
 
-How each example in the frameworks' documentation ends: on the framework itself, on one machine without accelerators;
-here; and on other libraries. A link leads to the function, with the reasons. [Run documented
-examples](../conformance.md) explains the verdicts. A report may be known upstream, or new and ready to be sent.
+How each example in the frameworks' documentation ends: on the framework itself, on one machine without accelerators, with
+gloo or MindSpore's own backend for CPUs; here; and on other libraries. A link leads to the function, with the reasons.
+[Run documented examples](../conformance.md) explains the verdicts. A report may be known upstream, or new and ready to
+be sent.
 """
 
 
