@@ -90,6 +90,7 @@ class Port:
             walk.on_visit = visit_others  # type: ignore[method-assign]
         self.file.module.visit(walk)
 
+    @cached_property
     def initialised(self) -> Initialised:
         """The places that run after the API is initialised."""
         return Initialised(self.flows, self.plan.source)

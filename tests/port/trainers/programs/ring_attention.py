@@ -27,7 +27,10 @@ def attend(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor):
         output = output * scale + torch.matmul(weights, value)
         top = highest
         if turn < size - 1:
-            key, value = pass_on(key, (rank + 1) % size, (rank - 1) % size), pass_on(value, (rank + 1) % size, (rank - 1) % size)
+            key, value = (
+                pass_on(key, (rank + 1) % size, (rank - 1) % size),
+                pass_on(value, (rank + 1) % size, (rank - 1) % size),
+            )
     return output / total
 
 
