@@ -192,8 +192,8 @@ def test_a_program_that_hangs_is_ended_with_its_ranks(folder: Path) -> None:
     (folder / "train.py").write_text(
         "import os, time\nimport torch.distributed as dist\nprint(os.getpid(), flush=True)\ntime.sleep(600)\n"
     )
-    status, _, err = port(*ROUTE, RUN, "--timeout", "4", "train.py")
-    assert (status, "the original has not ended in 4 s, and was killed; what it wrote last:\n" in err) == (2, True)
+    status, _, err = port(*ROUTE, RUN, "--timeout", "8", "train.py")
+    assert (status, "the original has not ended in 8 s, and was killed; what it wrote last:\n" in err) == (2, True)
     ranks = re.findall(r"^\[?\d\]?\D*(\d{2,})$", err, re.MULTILINE)
     assert len(ranks) == 2, err
     assert not any(Path("/proc", pid).exists() for pid in ranks)
