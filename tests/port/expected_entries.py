@@ -31,6 +31,8 @@ _OBJECTS = "Paddle has no gather_object: the script is to use all_gather_object 
 
 _NO_BACKEND = Expected("changed", "argument-without-effect", "init_process_group(", _BACKEND)
 
+_GLOO = Expected("changed", "backend-name", '"gloo"', "MindSpore has no gloo, and its hccl is for Ascend alone")
+
 # By script and direction, on a way round too.
 ENTRIES: dict[tuple[str, str], list[Expected]] = {
     **{
@@ -38,6 +40,10 @@ ENTRIES: dict[tuple[str, str], list[Expected]] = {
         for script in ("data_parallel", "ring", "tensor_parallel", "zero1")
         for target in ("paddle_2", "paddle_3")
     },
+    **{(f"torch/{name}", "torch -> mindspore"): [_GLOO] for name in ("data_parallel", "ring", "tensor_parallel")},
+    ("torch/ring", "paddle_3 -> mindspore"): [
+        Expected("changed", "group-of-others", "group.nranks", "the port does not see that every rank is in the group")
+    ],
     ("torch/zero1", "torch -> mindspore"): [
         _NO_BACKEND._replace(why="MindSpore refuses all backends but one, and this is a variable")
     ],

@@ -60,6 +60,11 @@ def test_the_function_is_written_as_the_file_is_indented() -> None:
     assert "\n\tfor result in results:\n\t\tdist.broadcast(result, group_src=group_root)\n" in ported
 
 
+def test_functions_of_several_primitives_stand_below_each_other() -> None:
+    ported = port_source(f"{HEAD}f = ops.AllReduce()\ng = ops.Barrier()\n", Plan("mindspore", "torch")).text
+    assert ported.endswith(f"{function()}def barrier():\n    dist.barrier()\n\n\nf = all_reduce\ng = barrier\n")
+
+
 def test_a_root_in_a_group_that_only_some_objects_have() -> None:
     source = f"{HEAD}f = ops.Broadcast(1)\nh = ops.Broadcast(0, g)\n"
     ported = port_source(source, Plan("mindspore", "paddle_3")).text

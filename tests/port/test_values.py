@@ -80,6 +80,7 @@ SILENT = [
     ("torch", "paddle_3", "dist.recv(t, 1)"),
     ("torch", "paddle_3", "w = dist.all_reduce(t, async_op=k)\nif w is not None:\n    w.wait()"),
     ("torch", "paddle_3", "w = dist.all_reduce(t, async_op=k)\nif w: w.wait()"),
+    ("torch", "paddle_3", "if k:\n    if t:\n        f()\n    for _ in t: ..."),
     ("torch", "mindspore", "w = dist.all_reduce(t, async_op=k)\nprint(w is None)"),
     ("torch", "paddle_3", "w = dist.all_reduce(t, async_op=True)\nprint(w is None)"),
     ("paddle_3", "torch", "w = dist.all_reduce(t, sync_op=k)\nif not k:\n    w.wait()"),

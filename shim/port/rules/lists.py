@@ -195,6 +195,8 @@ def _is_empty(port: Port, value: cst.BaseExpression) -> bool | None:
 
 def _is_display(port: Port, value: cst.BaseExpression) -> bool | None:
     """Tell whether *value* makes an empty list."""
+    if isinstance(value, cst.NamedExpr):
+        return _is_display(port, value.value)
     if isinstance(value, cst.List):
         return not value.elements
     if isinstance(value, cst.Call):

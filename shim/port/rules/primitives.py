@@ -94,15 +94,16 @@ class Primitives:
 
     def write(self) -> None:
         """Define the functions, below the import statement before the first that uses one."""
-        file = self._port.file
+        file, newline = self._port.file, self._port.file.module.default_newline
+        places: dict[int, list[str]] = {}
         for function in self._functions.values():
             use = file.span(function.first).start
             before = [node for node in self._port.first_imports if file.span(node).end < use]
-            end = file.span(before[-1]).end
-            at = (file.text.find(b"\n", end) + 1) or len(file.text)
-            newline = file.module.default_newline
-            after = newline * 2 if file.text[at : at + 1] not in (b"\n", b"\r", b"") else ""
-            self._port.edits.insert(at, newline.join(["", "", *self._lines(function)]) + newline + after)
+            at = (file.text.find(b"\n", file.span(before[-1]).end) + 1) or len(file.text)
+            places.setdefault(at, []).extend(["", "", *self._lines(function)])
+        for at, lines in places.items():
+            is_tight = file.text[at : at + 1] not in (b"\n", b"\r", b"")
+            self._port.edits.insert(at, newline.join(lines) + newline * (3 if is_tight else 1))
 
     def _lines(self, function: _Function) -> list[str]:
         source, target, port = function.source, function.target, self._port

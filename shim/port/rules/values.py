@@ -167,7 +167,9 @@ def _is_chosen(port: Port, node: cst.CSTNode) -> bool:
 
 def _only_waits(port: Port, node: cst.If) -> bool:
     """Tell whether all that depends on *node*'s question is that the program waits."""
-    lines = [part for line in node.body.body for part in getattr(line, "body", [line])]
+    lines = [
+        part for line in node.body.body for part in (line.body if isinstance(line, cst.SimpleStatementLine) else [line])
+    ]
     calls = [port.file.code(each.value) if isinstance(each, cst.Expr) else "" for each in lines]
     return node.orelse is None and all(call.endswith(".wait()") for call in calls)
 
