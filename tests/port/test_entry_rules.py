@@ -46,7 +46,7 @@ def test_few_rules_have_no_example() -> None:
 
 def test_the_table_has_the_rules_of_the_code() -> None:
     rules = {"not-ported"}
-    for part, pattern in (("rules", _RULE), ("tensors", _RULE), ("launch_lines", re.compile("launch-.+")), ("notebooks", re.compile("cell-.+"))):  # fmt: skip
+    for part, pattern in (("rules", _RULE), ("tensors", _RULE), ("correspondences", _RULE), ("launch_lines", re.compile("launch-.+")), ("notebooks", re.compile("cell-.+"))):  # fmt: skip
         for file in (PORT / part).rglob("*.py"):
             nodes = (node.value for node in ast.walk(ast.parse(file.read_text())) if isinstance(node, ast.Constant))
             rules |= {each for each in nodes if isinstance(each, str) and pattern.fullmatch(each)}

@@ -69,6 +69,8 @@ def _report_difference(rewriting: Rewriting, row: str) -> None:
     who, *note = DIFFERENCES[row]
     differs = who.removeprefix("from ")
     frameworks = [rewriting.port.source.framework, rewriting.port.target.framework]
+    if note[0] == "dtype-of-integers" and rewriting.value("dtype") is not None:
+        return
     if differs == "any" or differs in frameworks[: 1 if differs != who else 2]:
         rewriting.report(rewriting.node, *note)
 
