@@ -40,11 +40,7 @@ def port_tensor_call(port: Port, node: cst.Call, rows: Sequence[tuple[str, Form]
             rewriting.report(node, "argument-by-default", why, "Look whether the code depends on it.")
     rule = _RULES.get(row.lstrip("."))
     frameworks = {port.source.framework, port.target.framework}
-    if (
-        rule is not None
-        and len(frameworks) == 2
-        and ("paddle" in frameworks or rule in (_port_full, _port_order_of_ties))
-    ):
+    if rule is not None and len(frameworks) == 2 and ("paddle" in frameworks or rule in _BETWEEN_ALL):
         rule(rewriting)
     if len(frameworks) == 2:
         _report_difference(rewriting, row)
@@ -166,6 +162,11 @@ def _write_pair(rewriting: Rewriting, second: Form) -> None:
     port.done |= {node.func, *node.args}
 
 
+def _says_the_same(default: str | None, other: str | None) -> bool:
+    """Tell whether one of two defaults is None, which stands for the value that the other has."""
+    return other is not None and default != other and "None" in (default, other)
+
+
 def _target_of(rewriting: Rewriting, given: Given) -> Parameter | None:
     """Return the target's parameter for the argument, None to drop it. Raises Left where its loss would change what the call does."""
     parameter, name = given.parameter, rewriting.target.name.lstrip(".")
@@ -173,13 +174,9 @@ def _target_of(rewriting: Rewriting, given: Given) -> Parameter | None:
         return None
     found = rewriting.target.of_role(parameter.role)
     code = rewriting.port.file.code(given.value)
-    if parameter.default is not None and literal_of(code) == literal_of(parameter.default):
-        if found is None or (
-            found.default is not None
-            and "None" in (parameter.default, found.default)
-            and found.default != parameter.default
-        ):
-            return None
+    is_default = parameter.default is not None and literal_of(code) == literal_of(parameter.default)
+    if is_default and (found is None or _says_the_same(parameter.default, found.default)):
+        return None
     if found is not None:
         return found
     if parameter.role == "device":
@@ -326,7 +323,16 @@ def _port_order_of_ties(rewriting: Rewriting) -> None:
         rewriting.report(stable.argument, "order-of-ties", why, "Look whether the code depends on it.")
 
 
+def _port_seed(rewriting: Rewriting) -> None:
+    """Leave the seed where only some functions are ported: the others draw numbers of the source's framework."""
+    if rewriting.port.plan.scope != "files":
+        why = f"code that stays may draw {rewriting.port.source.framework}'s random numbers, which this seeds"
+        raise Left("random-numbers", why, "Seed each framework of which the program draws numbers.")
+
+
+_BETWEEN_ALL = (_port_full, _port_order_of_ties, _port_seed)
 _RULES = {
+    "manual_seed": _port_seed,
     "argsort": _port_order_of_ties,
     "sort": _port_order_of_ties,
     "chunk": _port_chunk,

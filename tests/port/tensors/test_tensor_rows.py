@@ -72,13 +72,13 @@ FIRST = HEAD.count("\n") + 2  # the line of the first expression
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("target", TARGETS)
 def test_the_port_computes_the_same(target: str) -> None:
-    whole = port_source(program(LINES), Plan("torch", target, scope="statements"))
+    whole = port_source(program(LINES), Plan("torch", target, scope="files"))
     left = {(LINES[entry.line - FIRST][0], entry.rule) for entry in whole.entries if entry.kind == "left"}
     assert left == {(row, rule) for (row, other), rule in WITHOUT.items() if other == target}
     assert {entry.rule for entry in whole.entries if entry.kind == "changed"} <= REMARKS
 
     lines = with_equivalent(target)
-    text = port_source(program(lines), Plan("torch", target, scope="statements")).text
+    text = port_source(program(lines), Plan("torch", target, scope="files")).text
     assert "torch" not in text.replace("frontends.torch", "")
     assert_same(computed(text, target), computed(program(lines), "torch"), lines)
 
@@ -108,8 +108,8 @@ FURTHER = [
 def test_the_port_of_a_port_computes_the_same(source: str, target: str) -> None:
     lines = with_equivalent(source)
     expected = computed(program(lines), "torch")
-    text = port_source(program(lines), Plan("torch", source, scope="statements")).text
-    ported = port_source(text, Plan(source, target, scope="statements"))
+    text = port_source(program(lines), Plan("torch", source, scope="files")).text
+    ported = port_source(text, Plan(source, target, scope="files"))
     first = text[: text.index("    return [")].count("\n") + 2
     left = {entry.line - first for entry in ported.entries if entry.kind == "left"}
     assert {lines[number][0] for number in left} <= LEFT_FURTHER
@@ -117,7 +117,7 @@ def test_the_port_of_a_port_computes_the_same(source: str, target: str) -> None:
         left.add([expression for _, expression in lines].index(OTHER_STRIDES))
     kept = [number for number in range(len(lines)) if number not in left]
     shorter = [line for number, line in enumerate(text.splitlines(True)) if number - first + 1 not in left]
-    ported = port_source("".join(shorter), Plan(source, target, scope="statements"))
+    ported = port_source("".join(shorter), Plan(source, target, scope="files"))
     assert_same(
         computed(ported.text, target), [expected[number] for number in kept], [lines[number] for number in kept]
     )
