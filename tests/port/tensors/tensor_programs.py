@@ -168,7 +168,7 @@ EXPRESSIONS = {
     ".unbind": ["x.unbind()", "x.unbind(1)"],
     "unsqueeze": ["torch.unsqueeze(x, 1)"],
     ".repeat": ["x.repeat(2, 1)", "v.repeat(n)", "x.repeat((1, n))"],
-    ".expand": ["x[:1].expand(4, 3)", "x[:1].expand(4, -1)", "v[:1].expand(n)"],
+    ".expand": ["x[:1].expand(4, 3)", "x[:1].expand(4, -1)", "v[:1].expand(n) + 0"],
     ".narrow": ["x.narrow(1, 0, 2)"],
     **{name: [f"(x * 2).{name}()"] for name in ("bool", "int", "long", "half", "double")},
     "equal": ["torch.equal(x, x)", "torch.equal(x, v)", "torch.equal(x, y)"],

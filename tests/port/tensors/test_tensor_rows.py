@@ -16,7 +16,7 @@ from shim.port.correspondences.names import TENSOR_NAMES
 from shim.port.correspondences.tensors import FUNCTIONS, METHODS
 
 # Rows whose functions need a device that is not here, or a class, and what torch has under another name: their text is tested in test_statements.py.
-BY_TEXT = {"cuda", "sort_values", "stop_gradient", "torch.autograd.Function", "torch.cuda.synchronize"}
+BY_TEXT = {"cuda", "sort_values", ".sort_values", "stop_gradient", "torch.autograd.Function", "torch.cuda.synchronize"}
 # What is left, and why: torch's expression by the API that it goes to.
 WITHOUT = {
     **{(row, "mindspore"): "no-equivalent" for row in ("cpu", "grad", "is_cuda", "is_leaf", "requires_grad")},
@@ -47,7 +47,7 @@ REMARKS = {
     "index-dtype",
 }
 # What MindSpore's kernels for CPUs approximate.
-CLOSE = {"tanh", ".tanh", "log_softmax", ".log_softmax"}
+CLOSE = {f"{dot}{name}" for name in ("exp", "tanh", "log_softmax") for dot in ("", ".")}
 
 
 def test_each_row_has_an_expression() -> None:
@@ -87,8 +87,8 @@ def with_equivalent(target: str) -> list[tuple[str, str]]:
     return [(row, expression) for row, expression in LINES if (row, target) not in WITHOUT]
 
 
-# Of what a second port may leave lines: what it cannot know of Paddle's pad, and what an API has not.
-LEFT_FURTHER = {"pad", *(row for row, _ in WITHOUT)}
+# Of what a second port may leave lines: what it cannot know of Paddle's pad, forms that it only writes, and what an API has not.
+LEFT_FURTHER = {"pad", ".max", ".min", "equal", *(row for row, _ in WITHOUT)}
 # Paddle's clone is contiguous, and torch's has the tensor's own strides.
 OTHER_STRIDES = "y.contiguous().is_contiguous()"
 

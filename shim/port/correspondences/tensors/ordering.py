@@ -120,6 +120,12 @@ METHODS = {
         "paddle: .sort(axis=-1, descending=False) & .argsort(axis=-1, descending=False)",
         "mindspore.ops.sort(input_x:tensor, axis=-1, descending=False)",
     ),
+    "sort_values": (
+        "tensor",
+        "torch: .sort(dim:axis=-1, descending=False)[0]",
+        "paddle: .sort(axis=-1, descending=False)",
+        "mindspore.ops.sort(input_x:tensor, axis=-1, descending=False)[0]",
+    ),
     "topk": (
         "pair",
         "torch: .topk(k, dim:axis=-1, largest=True, sorted=True)",
