@@ -181,7 +181,7 @@ LEFT_OUT = (
         "`split_group(color=)`, `ddp.reducer`, the texts of errors",
         "they are Candle's own; torch has other ones",
     ),
-    LeftOut("candle", "three tests of `new_group`", "they give two ranks 20 s, too few on this busy machine"),
+    LeftOut("candle", "three tests of `new_group`", "they end after 20 s, too early for two ranks on a busy machine"),
     LeftOut("candle", "the other files", "they test Candle's inside with stubs, or were not tried"),
     LeftOut(
         "hyper-parallel", "operators, `fully_shard`, HSDP, pipelines", "not tried: each test starts eight processes"

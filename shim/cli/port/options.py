@@ -93,10 +93,10 @@ def check_options(
         if value and verify is None:
             raise typer.BadParameter(f"{option} is for --verify, which is not given")
     if write and check:
-        raise typer.BadParameter("--write and --check exclude each other: --check writes nothing")
+        raise typer.BadParameter("pass --write or --check, not both: --check writes nothing")
     for option, given in (("--verify", verify), ("--diff", diff), ("--stats", stats)):
         if given and form != "text":
-            raise typer.BadParameter(f"{option} and --format {form} exclude each other: --report FILE writes a report")
+            raise typer.BadParameter(f"pass {option} or --format {form}, not both: --report FILE writes a report")
     if report is not None and report.suffix not in FORMS:
         raise typer.BadParameter(f"{report} must end in {', '.join(FORMS)}", param_hint="--report")
     check_writable("--report", report)

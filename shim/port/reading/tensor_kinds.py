@@ -185,8 +185,9 @@ class TensorKinds:
         if name is None and isinstance(function, cst.Attribute):
             name = f".{function.attr.value}"
         rows = tensor_rows(name, self._api) if name is not None else ()
+        # of rows that agree on what each argument is for, the first one counts
         fitting = [
-            *{self._roles(node, form): (row, form) for row, form in rows[::-1] if self._fits(node, form)}.values()
+            *{self._roles(node, form): (row, form) for row, form in rows[::-1] if self.fits(node, form)}.values()
         ]
         is_member = not fitting and name is not None and self._of_member(_member_text(name, node)) is not None
         return fitting or ((), rows[:1])[not is_member]
@@ -199,7 +200,7 @@ class TensorKinds:
         """Return what each argument is for: of rows that agree on that, the first one counts."""
         return tuple(parameter.role for _, parameter in passed(node, form))
 
-    def _fits(self, node: cst.Call, form: Form) -> bool:
+    def fits(self, node: cst.Call, form: Form) -> bool:
         """Tell whether *form* takes the arguments, and gets all that it needs: an axis is no tensor, and the other tensor no number."""
         if any(argument.star for argument in node.args):
             return True
@@ -239,6 +240,8 @@ class TensorKinds:
         return "tensors" if kinds and kinds <= {"same", "tensor"} else "list"
 
     def _of_operation(self, node: cst.UnaryOperation | cst.BinaryOperation | cst.IfExp) -> str | None:
+        if isinstance(node, cst.BinaryOperation) and self.of(node.left) == "text":
+            return "text"
         kinds = {self.of(each) for each in _operands(node)}
         if "tensor" in kinds and not isinstance(node, cst.IfExp):
             return "tensor"

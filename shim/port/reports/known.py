@@ -18,7 +18,7 @@ def known_entries(report: str) -> Counter[Known]:
         files = json.loads(report)["files"]
         return Counter((file["path"], entry["rule"], entry["code"]) for file in files for entry in file["entries"])
     except (ValueError, KeyError, TypeError):
-        raise ValueError("it is no report of shim port in JSON") from None
+        raise ValueError("not a JSON report of shim port") from None
 
 
 def without_known(result: Result, known: Counter[Known]) -> Result:

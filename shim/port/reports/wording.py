@@ -77,8 +77,9 @@ def tensors_told(result: Result) -> str:
     ours, theirs = APIS[plan.source].framework, APIS[plan.target].framework
     if ours == theirs or not any(file.places and file.path.suffix in (".ipynb", ".py") for file in result.files):
         return ""
-    if plan.scope == "statements":
-        told = f"Tensors: {theirs}'s in the code that calls collectives, {ours}'s in all other"
+    if plan.scope != "collectives":
+        where = "the code that calls collectives" if plan.scope == "statements" else "all functions that are no models"
+        told = f"Tensors: {theirs}'s in {where}, {ours}'s in all other"
         return f"{told}. {'Port that, too, before you run the program.' if plan.onto == 'native' else ''}".rstrip()
     if plan.onto == "native":
         return f"Tensors: still {ours}'s, which {theirs} itself does not take."

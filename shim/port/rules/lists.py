@@ -168,10 +168,13 @@ def _extended(
             f"Have it hold {'a place' if 'object' in row else 'a tensor for each rank'} before the call.",
         )
     assert tensor is not None
+    like = f"{framework}.empty_like({{}})"
+    if port.plan.scope != "collectives":  # whose tensors they are is decided later
+        like = "{}.copy()" if port.plan.target == "mindspore" else "{}.clone()"
     if row == "all_to_all":
         each = port.new_name("each")
-        return f"{name}.extend({framework}.empty_like({each}) for {each} in {port.file.code(tensor)})"
-    filled = f"{name}.extend({framework}.empty_like({port.file.code(tensor)}) for _ in range({size}))"
+        return f"{name}.extend({like.format(each)} for {each} in {port.file.code(tensor)})"
+    filled = f"{name}.extend({like.format(port.file.code(tensor))} for _ in range({size}))"
     if row == "all_gather":
         return filled
     rank = f"{spell(forms_of('rank', port.plan.target)[0].name)}()"

@@ -29,7 +29,7 @@ def matched(port: Port, template: str, node: cst.BaseExpression) -> list[cst.Bas
         return [cst.ensure_type(node, cst.Attribute).value] if is_member else None
     if (function := _FUNCTION.fullmatch(template)) is not None:
         if isinstance(node, cst.Call) and port.file.imported(node.func) == function["name"]:
-            return _in_places(port, function["arguments"], node.args)
+            return _in_places(port, function["arguments"], node.args, named=True)
         return None
     method = _METHOD.fullmatch(template)
     if method is None:
@@ -44,8 +44,13 @@ def matched(port: Port, template: str, node: cst.BaseExpression) -> list[cst.Bas
     return None if parts is None else [node.func.value, *parts]
 
 
-def _in_places(port: Port, template: str, arguments: Sequence[cst.Arg]) -> list[cst.BaseExpression] | None:
-    """Return the values of *arguments* that stand in the places of *template*, None where they are others."""
+def _in_places(
+    port: Port, template: str, arguments: Sequence[cst.Arg], *, named: bool = False
+) -> list[cst.BaseExpression] | None:
+    """Return the values of *arguments* that stand in the places of *template*, None where they are others, or lack a name of it and have to be *named*."""
+    written = [place for place in template.split(", ") if place]
+    if named and any("=" in place and each.keyword is None for place, each in zip(written, arguments, strict=False)):
+        return None
     places = [place.partition("=")[2] or place for place in template.split(", ") if place]
     if len(places) != len(arguments):
         return None
@@ -78,7 +83,10 @@ def write_member(
             template = template.replace(place, f"({place})")
     if any(template.count(place) > 1 for place in places):
         for place, part in places.items():
-            if template.count(place) > 1 and any(isinstance(each, cst.Call) for each in (part, *below(part))):
+            is_pair = isinstance(part, cst.Attribute) and port.tensors.of(part.value) == "pair"
+            if template.count(place) > 1 and any(
+                is_pair or isinstance(each, cst.Call) for each in (part, *below(part))
+            ):
                 why = f"{port.file.code(part)} would be computed twice"
                 raise Left("computed-twice", why, "Keep it in a variable, and port again.")
             start, end = port.file.outer_span(part)

@@ -33,6 +33,9 @@ def port_tensor_call(port: Port, node: cst.Call, rows: Sequence[tuple[str, Form]
         why = f"{port.target.framework} has no equivalent of {source.name.lstrip('.')}"
         raise Left("no-equivalent", why, "Write by hand what the code needs of it.")
     target, given = forms[0], bind(port, node.args, source)
+    if not port.tensors.fits(node, source):
+        why = f"the table has {source.name.lstrip('.')} with other arguments than {port.file.code(node)} gives or leaves out"
+        raise Left("no-equivalent-argument", why, "Port this call by hand.")
     rewriting = Rewriting(port, node, node.args, given, source, target, port.framework.spell)
     for parameter in source.parameters:
         if parameter.fixed is not None and all(each.parameter is not parameter for each in given):
@@ -330,9 +333,39 @@ def _port_seed(rewriting: Rewriting) -> None:
         raise Left("random-numbers", why, "Seed each framework of which the program draws numbers.")
 
 
-_BETWEEN_ALL = (_port_full, _port_order_of_ties, _port_seed)
+def _port_norm(rewriting: Rewriting) -> None:
+    """Leave a norm of several dimensions by its order: it is one of the numbers in torch, and one of matrices elsewhere."""
+    axis = rewriting.value("axis")
+    if rewriting.value("p") is not None and axis is not None and rewriting.port.tensors.of(axis) != "number":
+        raise Left("no-equivalent-argument", "norm of several dimensions is one of matrices elsewhere", "Write it out.")
+
+
+def _port_argmax(rewriting: Rewriting) -> None:
+    """Leave ``keepdim`` without a dimension for MindSpore, which keeps none then."""
+    of_all = rewriting.value("keepdim") is not None and rewriting.value("axis") is None
+    if of_all and "mindspore" in (rewriting.port.plan.source, rewriting.port.plan.target):
+        raise Left("no-equivalent-argument", "MindSpore's keepdim wants a dimension", "Name the dimension.")
+
+
+def _port_source(rewriting: Rewriting) -> None:
+    """Leave a number that is scattered: torch takes it by another name, and MindSpore not at all."""
+    source = rewriting.value("source")
+    is_number = source is not None and rewriting.port.tensors.of(source) == "number"
+    if is_number and rewriting.port.target.framework != "paddle":
+        why = f"{rewriting.target.name.lstrip('.')} takes a tensor in place of the number {rewriting.code('source')}"
+        raise Left("no-equivalent-argument", why, "Make a tensor of it.")
+
+
+_BETWEEN_ALL = (_port_argmax, _port_full, _port_order_of_ties, _port_seed, _port_source)
 _RULES = {
     "manual_seed": _port_seed,
+    "argmax": _port_argmax,
+    "argmin": _port_argmax,
+    "norm": _port_norm,
+    "scatter": _port_source,
+    "scatter_": _port_source,
+    "scatter_add": _port_source,
+    "scatter_add_": _port_source,
     "argsort": _port_order_of_ties,
     "sort": _port_order_of_ties,
     "chunk": _port_chunk,

@@ -42,6 +42,8 @@ def _small(port: Port, node: cst.CSTNode, seen: frozenset[Hashable] = frozenset(
         return _of_call(port, node, node.func, seen)
     if isinstance(node, cst.Attribute) and (member := match(port, node)) is not None:
         return _small(port, member[1][0], seen) if member[0] in _KEEP.split() else None
+    if isinstance(node, cst.BinaryOperation) and "number" in (port.tensors.of(node.left), port.tensors.of(node.right)):
+        return _small(port, node.left, seen) or _small(port, node.right, seen)
     evidence = port.tensors.evidence
     variable = evidence.variable(node)
     if variable is not None and variable not in seen:

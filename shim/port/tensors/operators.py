@@ -66,7 +66,7 @@ def _is_path(node: cst.BaseExpression) -> bool:
 def _write(port: Port, node: cst.AugAssign, target: cst.BaseAssignTargetExpression, template: str) -> None:
     """Write the statement by the *template*, with the target, the operator and the value in its places."""
     code, sign = port.file.code(target), port.file.code(node.operator).strip().removesuffix("=")
-    before, after = template.format(code, sign, "|").split("|")
+    before, after = template.format(code, sign, "\0").split("\0")
     if not is_closed(node.value, cst.Integer, cst.Float):
         before, after = before + "(", ")" + after
     port.edits.replace(port.file.span(target).start, port.file.outer_span(node.value).start, before)

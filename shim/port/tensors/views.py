@@ -13,8 +13,8 @@ from shim.port.reading.expressions import passed
 from shim.port.reading.tensor_kinds import TensorKinds
 from shim.port.rules.port import Port
 
-_TURNED = ("T", "mT", "permute", "t", "transpose")
-_PARTS = ("chunk", "split", "unbind")
+_TURNED = ("T", "mT", "permute", "swapaxes", "t", "transpose")
+_PARTS = ("chunk", "narrow", "select", "split", "unbind")
 _SAME_MEMORY = ("data", "detach", "squeeze", "unsqueeze", "view")
 _SAME_OR_COPIED = ("contiguous", "flatten", "reshape")  # they copy what is turned
 _SAME_ELEMENTS = ("enumerate", "list", "reversed", "sorted", "tuple", "zip")
@@ -109,7 +109,7 @@ def _is_whole(node: cst.Subscript) -> bool:
 
 _WRITTEN = ("tensor", "output", "outputs")  # roles; a sent tensor is read alone
 _SENT = ("send", "send_in_background")
-_COPIED_PARTS = ("chunk", "split")
+_COPIED_PARTS = ("chunk", "expand", "expand_as", "split")
 _VIEWS = ("contiguous", "detach", "flatten", "reshape", "squeeze", "t", "transpose", "unsqueeze", "view")
 
 

@@ -20,7 +20,7 @@ from shim.port.tensors.members import match, port_assigned, port_member, report_
 from shim.port.tensors.numbers import port_format
 from shim.port.tensors.operators import operators_on_arguments, port_in_place, report_in_place
 from shim.port.tensors.shapes import port_joined_shapes, report_changed_shape
-from shim.port.tensors.views import check_views, report_copy, report_shared_memory, written_parts
+from shim.port.tensors.views import check_views, report_copy, report_shared_memory, report_unreached, written_parts
 from shim.port.tensors.wholes import Wholes
 
 
@@ -157,7 +157,13 @@ class _Walk(cst.CSTVisitor):
         if self._is_inside and len(node.comparisons) == len(compared) == 1:
             port_joined_shapes(self.port, node.left, node.comparisons[0].comparator)
 
-    def visit_Call(self, node: cst.Call) -> None:
+    def visit_Call(self, node: cst.Call) -> bool:
+        """Port the call. What is in one that is left stays, too."""
+        before = len(self.port.entries)
+        self._visit_call(node)
+        return all(each.kind != "left" or each.rule == "may-be-tensor" for each in self.port.entries[before:])
+
+    def _visit_call(self, node: cst.Call) -> None:
         if not self._is_inside:
             return
         self._calls.append(node)
@@ -189,6 +195,8 @@ class _Walk(cst.CSTVisitor):
         rows = self.port.tensors.rows_of(node)
         if kind == "tensor" and rows:
             self.port.done.add(function)
+            if rows[0][0].endswith("_") and report_unreached(self.port, node, function.value):
+                return
             self.port.attempt(node, lambda: port_tensor_call(self.port, node, rows))
         elif not self._member(node, certain=kind == "tensor") and kind == "tensor":
             self.port.done.add(function)
@@ -237,6 +245,8 @@ class _Walk(cst.CSTVisitor):
         if certain:
             if row == "numpy":
                 report_shared_memory(self.port, node, tensor)
+            if row.endswith("_") and row != "copy_" and report_unreached(self.port, node, tensor):
+                return True
             self.port.attempt(node, lambda: port_member(self.port, node, row, parts))
         elif self.port.tensors.of(tensor) is None and isinstance(function, cst.Attribute):
             if self._row_differs(row):

@@ -47,5 +47,5 @@ def test_an_entry_of_another_file_is_new(file: Path) -> None:
 
 @pytest.mark.parametrize("baseline", ["", "[]", '{"files": [{"path": "a.sh"}]}', '{"version": 1}'])
 def test_what_is_no_report_is_refused(baseline: str) -> None:
-    with pytest.raises(ValueError, match="no report of shim port in JSON"):
+    with pytest.raises(ValueError, match="not a JSON report of shim port"):
         known_entries(baseline)

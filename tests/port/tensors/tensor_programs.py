@@ -147,6 +147,7 @@ EXPRESSIONS = {
     "randn": ["torch.randn(2, n).shape", "torch.randn([3]).dtype"],
     "randperm": ["torch.randperm(4).shape", "torch.randperm(1)"],
     "eye": ["torch.eye(3)", "torch.eye(2, n + 1)", "torch.eye(2, dtype=torch.int64)"],
+    "as_tensor": ["torch.as_tensor([1.5, n])", "torch.as_tensor([1, 2], dtype=torch.float64)"],
     "from_numpy": ["torch.from_numpy(x.numpy()).shape"],
     "full_like": ["torch.full_like(x, 2)", "torch.full_like(i, fill_value=n)"],
     "linspace": ["torch.linspace(0, 1, 5)"],

@@ -39,7 +39,7 @@ REMARKS = {
     "private-name",
     "shape-may-be-number",
     "contiguous-in-place",
-    "axis-of-classes",
+    "cross-entropy",
     "sign-of-nan",
     "random-numbers",
     "dtype-of-integers",

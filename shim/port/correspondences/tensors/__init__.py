@@ -18,4 +18,7 @@ METHODS: Rows = {row: texts for group in _GROUPS for row, texts in group.METHODS
 # Of rows that do not do quite the same: the framework that differs, after "from" where only its own code is read otherwise; the rule; why; what to do.
 DIFFERENCES: Rows = {row: texts for group in _GROUPS for row, texts in group.DIFFERENCES.items()}
 # Rows whose results have the dtype that the call names, or that of the tensor that it takes.
-KEEP_DTYPE = frozenset((*making.FUNCTIONS, *making.METHODS, *shaping.FUNCTIONS, *shaping.METHODS)) - {"arange"}
+_OF_ELEMENTS = "abs clamp gather index_select masked_fill masked_select neg scatter sort_values tril triu"
+KEEP_DTYPE = frozenset(
+    (*making.FUNCTIONS, *making.METHODS, *shaping.FUNCTIONS, *shaping.METHODS, *_OF_ELEMENTS.split())
+) - {"arange"}

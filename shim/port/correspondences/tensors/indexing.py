@@ -46,14 +46,14 @@ FUNCTIONS = {
     "scatter": (
         "tensor",
         "torch.scatter(input:tensor, dim:axis, index, src:source)",
-        "paddle.put_along_axis(arr:tensor, indices:index, values:source, axis, broadcast:!False)",
+        "paddle.put_along_axis(arr:tensor, indices:index, values:source, axis, *, broadcast:!False)",
         _SCATTER,
         "mindspore.ops.scatter(input:tensor, axis, index, src:source)",
     ),
     "scatter_add": (
         "tensor",
         "torch.scatter_add(input:tensor, dim:axis, index, src:source)",
-        "paddle.put_along_axis(arr:tensor, indices:index, values:source, axis, reduce:!'add', broadcast:!False)",
+        "paddle.put_along_axis(arr:tensor, indices:index, values:source, axis, *, reduce:!'add', broadcast:!False)",
         _SCATTER_ADD,
     ),
     "tril": (
@@ -92,26 +92,26 @@ METHODS = {
     "scatter": (
         "tensor",
         "torch: .scatter(dim:axis, index, src:source)",
-        "paddle: .put_along_axis(indices:index, values:source, axis, broadcast:!False)",
+        "paddle: .put_along_axis(indices:index, values:source, axis, *, broadcast:!False)",
         _SCATTER,
         "mindspore: .scatter(axis, index, src:source)",
     ),
     "scatter_": (
         "tensor",
         "torch: .scatter_(dim:axis, index, src:source)",
-        "paddle: .put_along_axis_(indices:index, values:source, axis, broadcast:!False)",
+        "paddle: .put_along_axis_(indices:index, values:source, axis, *, broadcast:!False)",
         f"mindspore: ={_SCATTER}",
     ),
     "scatter_add": (
         "tensor",
         "torch: .scatter_add(dim:axis, index, src:source)",
-        "paddle: .put_along_axis(indices:index, values:source, axis, reduce:!'add', broadcast:!False)",
+        "paddle: .put_along_axis(indices:index, values:source, axis, *, reduce:!'add', broadcast:!False)",
         _SCATTER_ADD,
     ),
     "scatter_add_": (
         "tensor",
         "torch: .scatter_add_(dim:axis, index, src:source)",
-        "paddle: .put_along_axis_(indices:index, values:source, axis, reduce:!'add', broadcast:!False)",
+        "paddle: .put_along_axis_(indices:index, values:source, axis, *, reduce:!'add', broadcast:!False)",
         f"mindspore: ={_SCATTER_ADD}",
     ),
     "tril": ("tensor", "torch paddle mindspore: .tril(diagonal=0)"),

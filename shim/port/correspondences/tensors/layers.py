@@ -18,7 +18,7 @@ FUNCTIONS = {
     "cross_entropy": (
         "tensor",
         "torch.nn.functional.cross_entropy(input:tensor, target, weight=None, *, ignore_index=-100, reduction='mean', label_smoothing=0.0)",
-        "paddle.nn.functional.cross_entropy(input:tensor, label:target, weight=None, ignore_index=-100, reduction='mean', *, label_smoothing=0.0)",
+        "paddle.nn.functional.cross_entropy(input:tensor, label:target, weight=None, ignore_index=-100, reduction='mean')",
         "mindspore.ops.cross_entropy(input:tensor, target, weight=None, ignore_index=-100, reduction='mean', label_smoothing=0.0)",
     ),
     "einsum": (
@@ -126,9 +126,9 @@ METHODS = {
 DIFFERENCES = {
     "cross_entropy": (
         "paddle",
-        "axis-of-classes",
-        "cross_entropy takes the last dimension for that of the classes in Paddle, and the second one elsewhere",
-        "Nothing is to do for inputs of two dimensions; move the dimension of others.",
+        "cross-entropy",
+        "cross_entropy takes the last dimension for that of the classes in Paddle, where labels of -100 count in its mean; elsewhere it is the second one, and they do not count",
+        "Nothing is to do for inputs of two dimensions without such labels.",
     ),
     "one_hot": (
         "from paddle",

@@ -65,10 +65,15 @@ FUNCTIONS = {
     "tensor": (
         "tensor",
         "torch.tensor(data, *, dtype=None, device=None)",
-        "torch.as_tensor(data, dtype=None, device=None)",
         "paddle.to_tensor(data, dtype=None)",
         "mindspore.tensor(input_data:data, dtype=None)",
         "mindspore.Tensor(input_data:data, dtype=None)",
+    ),
+    "as_tensor": (
+        "tensor",
+        "torch.as_tensor(data, dtype=None, device=None)",
+        "paddle.to_tensor(data, dtype=None)",
+        "mindspore.tensor(input_data:data, dtype=None)",
     ),
     "from_numpy": (
         "tensor",
@@ -113,11 +118,13 @@ METHODS = {
     ),
 }
 
+_SHARED = "Make the tensor after the last change of the array, and copy it where the code goes on with the array."
 DIFFERENCES = {
+    "as_tensor": ("any", "numpy-memory", "as_tensor of an array shares its memory in torch alone", _SHARED),
     "from_numpy": (
-        "paddle",
+        "any",
         "numpy-memory",
-        "the tensor shares the array's memory in torch and MindSpore, and is a copy in Paddle",
-        "Make the tensor after the last change of the array.",
+        "the tensor shares the array's memory in torch; it is a copy in Paddle, and copy_ leaves the array alone in MindSpore",
+        _SHARED,
     ),
 }

@@ -131,13 +131,15 @@ _CUMSUM = (
     "cumsum of integers smaller than int64 keeps their dtype in MindSpore, and is int64 elsewhere",
     _OF_INTEGERS,
 )
+_PRODUCT = (
+    "paddle",
+    "dtype-of-integers",
+    "the product of integers smaller than int64 keeps their dtype in Paddle, and is int64 elsewhere",
+    _OF_INTEGERS,
+)
 DIFFERENCES = {
+    "cumprod": _PRODUCT,
+    "prod": _PRODUCT,
     "cumsum": _CUMSUM,
     ".cumsum": _CUMSUM,
-    "prod": (
-        "paddle",
-        "dtype-of-integers",
-        "prod of integers smaller than int64 keeps their dtype in Paddle, and is int64 elsewhere",
-        _OF_INTEGERS,
-    ),
 }

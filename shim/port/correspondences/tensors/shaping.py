@@ -87,10 +87,10 @@ FUNCTIONS = {
     ),
     "swapaxes": (
         "tensor",
-        "torch.transpose(input:tensor, dim0:one, dim1:other)",
-        "paddle.swapaxes(x:tensor, axis0:one, axis1:other)",
-        "mindspore.ops.swapaxes(input:tensor, axis0:one, axis1:other)",
-        "torch.swapaxes(input:tensor, axis0:one, axis1:other)",
+        "torch.transpose(input:tensor, dim0:axis, dim1:second_axis)",
+        "paddle.swapaxes(x:tensor, axis0:axis, axis1:second_axis)",
+        "mindspore.ops.swapaxes(input:tensor, axis0:axis, axis1:second_axis)",
+        "torch.swapaxes(input:tensor, axis0:axis, axis1:second_axis)",
     ),
     "tile": (
         "tensor",
@@ -173,10 +173,10 @@ METHODS = {
     ),
     "swapaxes": (
         "tensor",
-        "torch: .transpose(dim0:one, dim1:other)",
-        "paddle: .swapaxes(axis0:one, axis1:other)",
-        "mindspore: .swapaxes(axis0:one, axis1:other)",
-        "torch: .swapaxes(axis0:one, axis1:other)",
+        "torch: .transpose(dim0:axis, dim1:second_axis)",
+        "paddle: .swapaxes(axis0:axis, axis1:second_axis)",
+        "mindspore: .swapaxes(axis0:axis, axis1:second_axis)",
+        "torch: .swapaxes(axis0:axis, axis1:second_axis)",
     ),
     "unbind": (
         "tensors",
