@@ -145,7 +145,7 @@ def port(
         typer.echo(_MISSING, err=True)
         raise typer.Exit(2)
     from shim.port.plan import Plan
-    from shim.port.reports.known import without_known
+    from shim.port.reports.as_json import without_known
 
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):

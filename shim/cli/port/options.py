@@ -14,7 +14,7 @@ import typer
 from shim.cli.conformance.options import check_writable
 
 if TYPE_CHECKING:
-    from shim.port.reports.known import Known
+    from shim.port.reports.as_json import Known
 
 APIS = {
     "torch": "torch",
@@ -63,7 +63,7 @@ def ignored_rules(select: Sequence[str], ignore: Sequence[str]) -> frozenset[str
 
 def read_baseline(path: Path | None) -> Counter[Known]:
     """Return the entries of the report *path*, if there is one. Raises BadParameter where it cannot be read."""
-    from shim.port.reports.known import known_entries
+    from shim.port.reports.as_json import known_entries
 
     try:
         return Counter() if path is None else known_entries(path.read_text(encoding="utf-8"))

@@ -39,7 +39,6 @@ _ANNOTATED = {"bool": "flag", "float": "number", "int": "number", "str": "text"}
 _ROUNDS = 10  # after which a kind that still changes is none
 _NUMBERS = ("get_world_size", "get_rank", "get_group_size")
 _UNFIT = (("axis", "tensor"), ("other", "number"))
-_KEEP = frozenset(("unsqueeze", "squeeze", "flatten", "float", "transpose", "permute", "t", "abs"))
 
 
 class TensorKinds:
@@ -151,8 +150,6 @@ class TensorKinds:
             return "tensor"
         if kind != "tensor":
             return kind if kind in ("same", "array") else None
-        if node.attr.value in _KEEP:
-            return "tensor"
         return self._of_member(f"{{tensor}}.{node.attr.value}")
 
     def _of_call(self, node: cst.Call) -> str | None:
@@ -172,33 +169,28 @@ class TensorKinds:
             return kinds.pop() if len(kinds) == 1 else None
         if (kind := self.of(function.value)) != "tensor":
             return kind if kind in ("same", "array") else None
-        if function.attr.value in _KEEP:
-            return "tensor"
         if rows := self.rows_of(node):
             return self._of_rows(rows)
         return self._of_member(_member_text(f".{function.attr.value}", node))
 
     def rows_of(self, node: cst.Call) -> Sequence[tuple[str, Form]]:
-        """Return the rows of tensors' functions and methods that the call may be of, each with its form: those that its arguments fit, if any."""
+        """Return the rows of tensors' functions and methods that the call may be of, each with its form: those that its arguments fit, or else the first, so that it is reported."""
         function = node.func
         name = self._file.imported(function)
         if name is None and isinstance(function, cst.Attribute):
             name = f".{function.attr.value}"
         rows = tensor_rows(name, self._api) if name is not None else ()
-        # of rows that agree on what each argument is for, the first one counts
-        fitting = [
-            *{self._roles(node, form): (row, form) for row, form in rows[::-1] if self.fits(node, form)}.values()
-        ]
-        is_member = not fitting and name is not None and self._of_member(_member_text(name, node)) is not None
-        return fitting or ((), rows[:1])[not is_member]
+        fitting: dict[tuple[str, ...], tuple[str, Form]] = {}
+        for row, form in rows:
+            if self.fits(node, form):  # of rows that agree on what each argument is for, the first one counts
+                fitting.setdefault(tuple(parameter.role for _, parameter in passed(node, form)), (row, form))
+        if fitting or name is None or self._of_member(_member_text(name, node)) is not None:
+            return [*fitting.values()]
+        return rows[:1]
 
     def _of_rows(self, rows: Sequence[tuple[str, Form]]) -> str | None:
         kinds = {result_of(row) for row, _ in rows}
         return kinds.pop() if len(kinds) == 1 else None
-
-    def _roles(self, node: cst.Call, form: Form) -> tuple[str, ...]:
-        """Return what each argument is for: of rows that agree on that, the first one counts."""
-        return tuple(parameter.role for _, parameter in passed(node, form))
 
     def fits(self, node: cst.Call, form: Form) -> bool:
         """Tell whether *form* takes the arguments, and gets all that it needs: an axis is no tensor, and the other tensor no number."""

@@ -1,4 +1,4 @@
-"""The result as JSON, for programs.
+"""The result as JSON, for programs, and the baseline: such a report whose entries are not reported again.
 
 ::
 
@@ -20,9 +20,10 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections import Counter
 from typing import Any
 
-from shim.port.plan import FileResult, Result
+from shim.port.plan import FileResult, Finding, Result
 from shim.port.reports.wording import api_name, code_of, shown
 
 VERSION = 1
@@ -66,3 +67,31 @@ def _file(file: FileResult) -> dict[str, Any]:
             for finding in file.findings
         ],
     }
+
+
+Known = tuple[str, str, str]  # file, rule and code of the line, so that an entry may move
+
+
+def known_entries(report: str) -> Counter[Known]:
+    """Return the entries of *report*. Raises ValueError where it is no report in JSON."""
+    try:
+        files = json.loads(report)["files"]
+        return Counter((file["path"], entry["rule"], entry["code"]) for file in files for entry in file["entries"])
+    except (ValueError, KeyError, TypeError):
+        raise ValueError("not a JSON report of shim port") from None
+
+
+def without_known(result: Result, known: Counter[Known]) -> Result:
+    """Return *result* without the entries that are *known*; one more of the same is new."""
+    seen: Counter[Known] = Counter()
+
+    def is_new(file: FileResult, finding: Finding) -> bool:
+        key = shown(file.path), finding.entry.rule, code_of(file, finding)
+        seen[key] += 1
+        return seen[key] > known[key]
+
+    files = [
+        dataclasses.replace(file, findings=[each for each in file.findings if is_new(file, each)])
+        for file in result.files
+    ]
+    return dataclasses.replace(result, files=files, known=(seen & known).total()) if known else result

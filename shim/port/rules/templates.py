@@ -67,6 +67,11 @@ def _in_places(
     return [each.value for each, place in zip(arguments, places, strict=True) if place.startswith("{")]
 
 
+def spelled(text: str, spell: Callable[[str], str]) -> str:
+    """Return *text* with the frameworks' full names in it as *spell* writes them."""
+    return _DOTTED.sub(lambda found: spell(found[0]), text)
+
+
 def write_member(
     port: Port, node: cst.CSTNode, template: str, parts: Sequence[cst.BaseExpression], spell: Callable[[str], str]
 ) -> None:
@@ -74,7 +79,7 @@ def write_member(
 
     A part that stands twice is written as it is in the source. Raises Left, and changes nothing, where it calls something.
     """
-    template = _DOTTED.sub(lambda found: spell(found[0]), template)
+    template = spelled(template, spell)
     places = dict(zip(dict.fromkeys(_PLACE.findall(template)), parts, strict=False))
     for place, part in places.items():
         if _is_beside(template, place) and not is_closed(

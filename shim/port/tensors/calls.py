@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Sequence
 
 import libcst as cst
@@ -15,6 +14,7 @@ from shim.port.plan import Left
 from shim.port.reading.expressions import is_list, literal_of
 from shim.port.rules.port import Port
 from shim.port.rules.rewriting import Given, Rewriting, bind
+from shim.port.rules.templates import spelled
 from shim.port.tensors.numbers import port_sum
 from shim.port.tensors.shapes import port_zeros
 
@@ -119,11 +119,8 @@ def _write_function(rewriting: Rewriting) -> None:
         else:
             _write_receiver(rewriting, function)
     if target.after:
-        name = _NAMES.sub(lambda found: port.framework.spell(found[0]), target.after)
-        rewriting.changes.append(lambda: port.edits.insert_after(end, name))
-
-
-_NAMES = re.compile(r"\b(?:mindspore|paddle|torch)(?:\.\w+)+")
+        after = spelled(target.after, port.framework.spell)
+        rewriting.changes.append(lambda: port.edits.insert_after(end, after))
 
 
 def _write_receiver(rewriting: Rewriting, function: cst.Attribute) -> None:
@@ -358,20 +355,20 @@ def _port_source(rewriting: Rewriting) -> None:
 
 _BETWEEN_ALL = (_port_argmax, _port_full, _port_order_of_ties, _port_seed, _port_source)
 _RULES = {
-    "manual_seed": _port_seed,
     "argmax": _port_argmax,
     "argmin": _port_argmax,
+    "argsort": _port_order_of_ties,
+    "chunk": _port_chunk,
+    "full": _port_full,
+    "manual_seed": _port_seed,
     "norm": _port_norm,
+    "pad": _port_pad,
+    "reshape": port_zeros,
     "scatter": _port_source,
     "scatter_": _port_source,
     "scatter_add": _port_source,
     "scatter_add_": _port_source,
-    "argsort": _port_order_of_ties,
     "sort": _port_order_of_ties,
-    "chunk": _port_chunk,
-    "full": _port_full,
-    "pad": _port_pad,
-    "reshape": port_zeros,
     "split": _port_split,
     "sum": port_sum,
     "view": port_zeros,

@@ -18,7 +18,7 @@ from shim.port.tensors.members import match, report_unknown
 
 _SMALL = ("uint8", "int8", "int16")
 _KEEP = """
-T clone contiguous cpu cuda detach flatten mT max max_along min squeeze unsqueeze values
+T clone contiguous cpu cuda detach mT max max_along min values
 """
 
 

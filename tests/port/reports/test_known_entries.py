@@ -8,8 +8,7 @@ import pytest
 
 from shim.port import Plan
 from shim.port.plan import Result
-from shim.port.reports.as_json import as_json
-from shim.port.reports.known import known_entries, without_known
+from shim.port.reports.as_json import as_json, known_entries, without_known
 from shim.port.run import port_paths
 
 LEFT = "torchrun --nnodes 2 a.py\n"
