@@ -31,7 +31,7 @@ class Difference:
 
 @dataclass
 class Comparison:
-    """The outcome: *differences* has at most one of each rank; *equal* counts the calls before it, *digests* those whose values were compared, *close* those of these whose values are not equal and close enough; ``have_other_keys`` where these could not be."""
+    """The outcome: *differences* has at most one of each rank; *equal* counts the calls before it, *digests* those whose values were compared, *close* those whose values differ by no more than the tolerance; ``have_other_keys`` where these could not be."""
 
     ranks: int
     equal: int = 0
@@ -50,7 +50,7 @@ Close = Callable[[str, int, int], bool]  # whether the values of a dtype that ha
 
 
 def within(tolerance: float, folders: Sequence[Path]) -> Close:
-    """Return what tells whether floating-point values differ by no more than *tolerance*, and this share of their size.
+    """Return a function that tells whether floating-point values differ by no more than *tolerance*, and this share of their size.
 
     *folders* have the values of both sides, as ``SHIM_TRACE_VALUES`` keeps them.
     """

@@ -1,4 +1,4 @@
-"""Which places of a file run only after the program has initialised the API: a call that does so, or that fails without, surely comes before."""
+"""Find the places of a file that run only after initialisation: a call that initialises, or that fails without it, always runs before them."""
 
 from __future__ import annotations
 

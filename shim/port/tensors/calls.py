@@ -315,7 +315,7 @@ def _port_pad(rewriting: Rewriting) -> None:
 
 
 def _port_order_of_ties(rewriting: Rewriting) -> None:
-    """Leave out ``stable`` for MindSpore, which has no word for it."""
+    """Leave out ``stable`` for MindSpore, whose functions have no such parameter."""
     stable = next((each for each in rewriting.given if each.parameter.role == "stable"), None)
     if stable is not None and rewriting.target.of_role("stable") is None:
         rewriting.dropped.add(stable.argument)

@@ -1,4 +1,4 @@
-"""What is ported whole or not at all: an expression, and all that its value flows into or comes from, so that no two frameworks' tensors meet."""
+"""Find what shares tensors with an expression that stays: it stays, too, so that no line computes with tensors of two frameworks."""
 
 from __future__ import annotations
 
