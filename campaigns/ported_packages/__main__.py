@@ -22,7 +22,7 @@ Fetch packages from the package index, port every file of theirs that uses colle
 of it. PaConvert, the converter from torch to Paddle, gets the same files. Nothing of the packages is installed or run.
 The exit status is 1 where a file no longer parses, a use of the API is neither ported nor reported, or a line without one has changed.
 """
-_CACHE = Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")).expanduser() / "shim" / "ported_packages"
+CACHE = Path(os.environ.get("XDGCACHE_HOME", "~/.cache")).expanduser() / "shim" / "ported_packages"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -37,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         action="store_true",
         help="print each place that is neither ported nor reported, or changed without need",
     )
-    parser.add_argument("--cache", type=Path, default=_CACHE, help="where packages are kept; %(default)s")
+    parser.add_argument("--cache", type=Path, default=CACHE, help="where packages are kept; %(default)s")
     given = parser.parse_args(arguments)
     rows: list[page.Row] = []
     for package in PACKAGES:

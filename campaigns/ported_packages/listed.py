@@ -16,26 +16,26 @@ class Package:
     parts: tuple[str, ...] = ()
 
 
-_OF_TORCH = ("paddle_3", "mindspore")
+OF_TORCH = ("paddle_3", "mindspore")
 
 PACKAGES = (
-    Package("torchmetrics", "1.9.0", "torch", _OF_TORCH),
-    Package("accelerate", "1.15.0", "torch", _OF_TORCH, ("accelerate/utils/operations.py", "accelerate/state.py")),
+    Package("torchmetrics", "1.9.0", "torch", OF_TORCH),
+    Package("accelerate", "1.15.0", "torch", OF_TORCH, ("accelerate/utils/operations.py", "accelerate/state.py")),
     Package(
         "megatron-core",
         "0.16.1",
         "torch",
-        _OF_TORCH,
+        OF_TORCH,
         ("megatron/core/parallel_state.py", "megatron/core/tensor_parallel", "megatron/core/pipeline_parallel"),
     ),
-    Package("ring-flash-attn", "0.1.8", "torch", _OF_TORCH),
-    Package("ring-attention-pytorch", "0.5.20", "torch", _OF_TORCH),
-    Package("mmengine", "0.10.7", "torch", _OF_TORCH),
-    Package("open-clip-torch", "3.3.0", "torch", _OF_TORCH),
-    Package("timm", "1.0.31", "torch", _OF_TORCH),
-    Package("yolox", "0.3.0", "torch", _OF_TORCH),
-    Package("fvcore", "0.1.5.post20221221", "torch", _OF_TORCH),
-    Package("lightning-fabric", "2.6.6", "torch", _OF_TORCH),
+    Package("ring-flash-attn", "0.1.8", "torch", OF_TORCH),
+    Package("ring-attention-pytorch", "0.5.20", "torch", OF_TORCH),
+    Package("mmengine", "0.10.7", "torch", OF_TORCH),
+    Package("open-clip-torch", "3.3.0", "torch", OF_TORCH),
+    Package("timm", "1.0.31", "torch", OF_TORCH),
+    Package("yolox", "0.3.0", "torch", OF_TORCH),
+    Package("fvcore", "0.1.5.post20221221", "torch", OF_TORCH),
+    Package("lightning-fabric", "2.6.6", "torch", OF_TORCH),
     Package(
         "paddlenlp",
         "2.8.1",

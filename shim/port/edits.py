@@ -38,6 +38,13 @@ class Edits:
         del self._edits[mark[0] :]
         del self._removed[mark[1] :]
 
+    def swap_quotes(self, start: int, end: int) -> None:
+        """Write strings that are new between *start* and *end* with the other kind of quote: they stand in a string."""
+        self._edits = [
+            (*each[:3], each[3].replace(b'"', b"'")) if start < each[0] and each[1] < end else each
+            for each in self._edits
+        ]
+
     def keep(self, start: int, end: int) -> None:
         """Take back what changes the bytes from *start* to *end*; what is inserted before them stays."""
         self._edits = [each for each in self._edits if each[1] <= start or each[0] > end]

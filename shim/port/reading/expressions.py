@@ -101,3 +101,14 @@ cat clone concat concatenate contiguous flatten new_empty new_zeros pad reshape 
 tensor Tensor to_tensor
 """
 _MAKES_A_TENSOR = frozenset(_MAKES_A_TENSOR_NAMES.split())
+
+
+def discarded(statement: cst.CSTNode) -> Iterator[cst.BaseExpression]:
+    """Yield the expressions of which *statement*, a line's part, drops the values: its own, those chosen from, each of a list that it drops."""
+    found = [statement.value] if isinstance(statement, cst.Expr) else []
+    for value in found:
+        yield value
+        if isinstance(value, cst.IfExp):
+            found += [value.body, value.orelse]
+        elif isinstance(value, cst.ListComp):
+            found.append(value.elt)

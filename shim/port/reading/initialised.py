@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
+from functools import cached_property
 
 import libcst as cst
 
@@ -85,9 +86,15 @@ class Initialised:
 
     def _around(self, node: cst.CSTNode) -> list[cst.CSTNode]:
         """Return the statements that *node* is in, outer ones first."""
-        kinds = (*_COMPOUND, cst.SimpleStatementLine)
-        found = [each for kind in kinds for each, _ in self._file.nodes.of(kind) if self._contains(each, node)]
-        return sorted(found, key=lambda each: (self._file.span(each).start, -self._file.span(each).end))
+        first, last = self._file.span(node)
+        return [each for start, end, each in self._spans if start <= first and last <= end and each is not node]
+
+    @cached_property
+    def _spans(self) -> list[tuple[int, int, cst.CSTNode]]:
+        """All statements with their places, outer ones first."""
+        found = [each for kind in (*_COMPOUND, cst.SimpleStatementLine) for each, _ in self._file.nodes.of(kind)]
+        spans = [(*self._file.span(each), each) for each in found]
+        return sorted(spans, key=lambda each: (each[0], -each[1]))
 
     def _contains(self, outer: cst.CSTNode, node: cst.CSTNode) -> bool:
         (start, end), (first, last) = self._file.span(outer), self._file.span(node)

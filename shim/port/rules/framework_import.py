@@ -38,7 +38,8 @@ class FrameworkImport:
         """Write the import, in place of that of the source where nothing uses it any more. Called when all else is ported."""
         if self._framework == self._target:
             return
-        dead = [each for each in self._statements() if self._is_dead(each)]
+        whole = [each for each in self._statements() if not self._edits.replaces(*self._file.span(each))]
+        dead = [each for each in whole if self._is_dead(each)]
         framework = self._target
         line = f"import {framework}" + ("" if self._local == framework else f" as {self._local}")
         add = self._needed and not self._is_known

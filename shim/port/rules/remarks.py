@@ -9,7 +9,7 @@ from shim.port.correspondences.no_equivalent import declared
 from shim.port.correspondences.returning import returned
 from shim.port.correspondences.table import Form, recorded, rows_with
 from shim.port.plan import Left
-from shim.port.reading.expressions import flag_of, passed
+from shim.port.reading.expressions import discarded, flag_of, passed
 from shim.port.rules.port import Port
 
 
@@ -65,7 +65,7 @@ _TENSOR_ROWS = frozenset((*COLLECTIVES, *POINT_TO_POINT)) - {"barrier", "batch"}
 
 def report_source_tensors(port: Port) -> None:
     """Report the calls that get the source's tensors where the target itself serves them, which takes its own alone."""
-    if port.plan.onto == "shim" or port.plan.scope == "statements" or not port.between_frameworks:
+    if port.plan.onto == "shim" or port.plan.scope != "collectives" or not port.between_frameworks:
         return
     names = [(call, port.file.imported(call.func)) for call, _ in port.file.nodes.of(cst.Call)]
     calls = [call for call, name in names if name and _takes_tensors(name, port.plan.source)]
@@ -100,6 +100,13 @@ def remark(port: Port, node: cst.Call, row: str, source: Form, target: Form) -> 
             f"{source.name} returns the rank that sent, and {target.name} does not",
             "Use the rank that the call names.",
         )
+    elif row == "destroy" and node.args and port.target.framework == "mindspore" and _makes_several_groups(port):
+        port.changed(
+            node,
+            "groups-of-same-ranks",
+            "MindSpore's groups of the same ranks are one group, and the others go with this one",
+            "Destroy none that has the ranks of another one.",
+        )
     elif "paddle" in (port.source.framework, port.target.framework) and _is_synchronous(node, source):
         if not _is_statement(port, node):
             port.changed(
@@ -117,6 +124,11 @@ def remark(port: Port, node: cst.Call, row: str, source: Form, target: Form) -> 
         )
 
 
+def _makes_several_groups(port: Port) -> bool:
+    names = [port.file.imported(call.func) or "" for call, _ in port.file.nodes.of(cst.Call)]
+    return sum(name.endswith(".new_group") for name in names) > 1
+
+
 def _is_synchronous(node: cst.Call, source: Form) -> bool:
     """Tell whether *node* calls a function that can go on in the background, and does not ask for it."""
     if source.of_role("background") is None or any(argument.star for argument in node.args):
@@ -130,4 +142,4 @@ def _is_statement(port: Port, node: cst.Call) -> bool:
     statement = port.statement
     if statement is None or node.func not in port.done:
         return True
-    return any(isinstance(each, cst.Expr) and each.value is node for each in statement.body)
+    return any(value is node for each in statement.body for value in discarded(each))

@@ -11,7 +11,7 @@ import libcst as cst
 from libcst import matchers
 
 from shim.port.correspondences.table import rows_with
-from shim.port.reading.expressions import flag_of, passed
+from shim.port.reading.expressions import discarded, flag_of, passed
 from shim.port.reading.groups import FOUND, Kinds
 from shim.port.rules.port import Port
 from shim.port.rules.spelling import is_module
@@ -102,7 +102,7 @@ def _report_handles(port: Port) -> None:
 
 def _report_waits(port: Port, handles: Kinds) -> None:
     """torch's wait() tells that it has ended well."""
-    statements = {node.value for node, _ in port.file.nodes.of(cst.Expr)}
+    statements = {value for node, _ in port.file.nodes.of(cst.Expr) for value in discarded(node)}
     for call, _ in port.file.nodes.of(cst.Call):
         function = call.func
         is_wait = isinstance(function, cst.Attribute) and function.attr.value == "wait"

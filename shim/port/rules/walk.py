@@ -14,7 +14,7 @@ from shim.port.plan import Left
 from shim.port.reading.groups import GROUP_CLASSES
 from shim.port.reading.source_file import below, literal_name
 from shim.port.rules.before_init import answer_before_init, report_early_questions, report_early_value
-from shim.port.rules.calls import SPAWN, Functions, port_call, port_spawn
+from shim.port.rules.calls import SPAWN, Functions, not_alike, port_call, port_spawn
 from shim.port.rules.groups import exchange, is_world_at_import, member_row, port_member, report_possible_group
 from shim.port.rules.port import Port
 from shim.port.rules.primitives import Primitives
@@ -349,12 +349,7 @@ class Walk(cst.CSTVisitor):
             if node not in self._functions.followed:
                 report_early_value(self.port, node, rows[0][0])
             if not self._functions.may_be_value(node, rows[0][1], form):
-                self.port.left(
-                    node,
-                    "function-as-value",
-                    f"{name} is used as a value, and {target} has its parameters in another order or with another meaning",
-                    "Call it by name, or write a function that calls it with the target's parameters.",
-                )
+                self.port.left(node, *not_alike(name, form).note)
                 return True
         if target is None:
             return False

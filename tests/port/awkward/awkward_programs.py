@@ -1,4 +1,7 @@
-"""Small programs whose port used to be wrong without an entry. ``run`` returns what a program has computed; ``# here`` marks its awkward lines."""
+"""Small programs whose port used to be wrong without an entry. ``run`` returns what a program has computed.
+
+A comment at the end of an awkward line names the rules of its entries, with the frameworks on the way to which it has them: see the test.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +16,9 @@ import paddle.distributed as dist
 
 def run():
     seen = []
-    if dist.get_world_size() > 1 and dist.ParallelEnv().nranks > 1:  # here
+    if dist.get_world_size() > 1 and dist.ParallelEnv().nranks > 1:
         dist.init_parallel_env()
-    seen += [dist.get_rank(), dist.get_world_size(), dist.is_initialized()]  # here
+    seen += [dist.get_rank(), dist.get_world_size(), dist.is_initialized()]
     dist.destroy_process_group()
     return seen
 """,
@@ -26,10 +29,22 @@ def run():
 from mindspore.communication import get_group_size, get_rank, init, release
 
 def run():
-    seen = [get_rank(), get_group_size()]  # here
+    seen = [get_rank(), get_group_size()]
     init()
     seen.append(get_rank())
     release()
+    return seen
+""",
+    ),
+    "asks before init, in a text": (
+        PADDLE,
+        """
+import paddle.distributed as dist
+
+def run():
+    seen = [f"rank {dist.get_rank()} of {dist.get_world_size()}"]
+    dist.init_parallel_env()
+    dist.destroy_process_group()
     return seen
 """,
     ),
@@ -39,7 +54,7 @@ def run():
 import paddle.distributed as dist
 
 def is_first():
-    return dist.get_rank() == 0  # here
+    return dist.get_rank() == 0  # torch: before-init
 
 def run():
     seen = [is_first()]
@@ -55,7 +70,7 @@ import torch.distributed as dist
 
 def rank():
     try:
-        return dist.get_rank()  # here
+        return dist.get_rank()  # all: before-init
     except (RuntimeError, ValueError):
         return 0
 
@@ -95,7 +110,7 @@ import paddle
 import paddle.distributed as dist
 
 def exchange(ins, outs):
-    {alltoall}  # here
+    {alltoall}  # torch mindspore: list-may-be-empty
     return outs
 
 def run():
@@ -177,6 +192,25 @@ def run():
     return [mine, other]
 """,
     ),
+    "gives arguments to a partial": (
+        ("torch",),
+        """
+from functools import partial
+import torch
+import torch.distributed as dist
+
+def run():
+    dist.init_process_group()
+    rank, size = dist.get_rank(), dist.get_world_size()
+    mine, found = torch.arange(2 * size) + 10 * rank, torch.zeros(2 * size, dtype=torch.int64)
+    partial(dist.all_to_all_single, async_op=False)(found, mine)  # paddle: function-as-value
+    chosen = torch.ones(2) * rank
+    partial(dist.broadcast, chosen, src=size - 1)()
+    partial(dist.all_reduce, op=dist.ReduceOp.MAX)(mine)
+    dist.destroy_process_group()
+    return [mine, found, chosen]
+""",
+    ),
     "annotates a handle": (
         ("torch",),
         """
@@ -206,7 +240,7 @@ from mindspore.communication import init, release
 
 class Net:
     def __init__(self):
-        self.first, self.group = ops.AllReduce(), None  # here
+        self.first, self.group = ops.AllReduce(), None  # all: no-gradient
         self.second = ops.AllReduce()
         self.third = ops.AllReduce("max")
 
@@ -228,7 +262,7 @@ def started(tensor, overlap):
     work = dist.all_reduce(tensor, async_op=overlap)
     if work is not None:
         work.wait()
-    return work is None  # here
+    return work is None  # paddle: result-used
 
 def run():
     dist.init_process_group()
@@ -245,7 +279,7 @@ import paddle.distributed as dist
 
 def summed(tensor, at_once):
     task = dist.all_reduce(tensor, sync_op=at_once)
-    task.wait()  # here
+    task.wait()  # torch mindspore: result-used
     return tensor
 
 def run():
@@ -277,7 +311,7 @@ import mindspore.mint.distributed as dist
 def run():
     dist.init_process_group()
     group = dist.new_group([0])
-    seen = [get_group_size(group)]  # here
+    seen = [get_group_size(group)]  # torch paddle: group-of-others
     dist.destroy_process_group()
     return seen
 """,
@@ -290,7 +324,7 @@ import paddle.distributed as dist
 def run():
     dist.init_parallel_env()
     group = dist.new_group([0])
-    seen = [group.nranks]  # here
+    seen = [group.nranks]  # torch mindspore: group-of-others
     dist.destroy_process_group()
     return seen
 """,

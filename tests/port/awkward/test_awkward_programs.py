@@ -3,32 +3,26 @@
 from __future__ import annotations
 
 import importlib
+import re
 import sys
 import types
 from typing import Any
 
 import numpy as np
 import pytest
-from awkward_programs import PROGRAMS
+from awkward_programs import PROGRAMS as FIRST
+from further_programs import PROGRAMS as FURTHER
 
 from shim.port import Plan, port_source
 from shim.port.apis import APIS
 
+PROGRAMS = {**FIRST, **FURTHER}
 _FRAMEWORKS = {
     "torch": ("import torch\nimport torch.distributed as dist", "torch.ones(2)"),
     "mindspore": ("import mindspore\nimport mindspore.mint.distributed as dist", "mindspore.ops.ones((2,))"),
 }
-# The ports that have an entry on each awkward line, and no other: by program, the targets (all where none stands there) and the rules.
-REPORTED = {
-    "a helper asks, whatever happened before": ("torch", ["before-init"]),
-    "takes a failure for rank 0": ("", ["before-init"]),
-    "a list may be empty": ("torch mindspore", ["list-may-be-empty"]),
-    "asks a group of others for its size": ("torch mindspore", ["group-of-others"]),
-    "asks for the size of a group of others by another function": ("torch paddle", ["group-of-others"]),
-    "makes the same primitive often": ("", ["no-gradient"]),
-    "looks at what a call returns": ("paddle", ["result-used"]),
-    "waits for what a call returns": ("torch mindspore", ["result-used"]),
-}
+SAME = {"no-gradient"}  # rules of entries with which the port computes the same numbers
+COMMENT = re.compile(r"  # ([\w ]+): ([\w -]+)$")
 
 
 def written(program: str, api: str) -> str:
@@ -47,21 +41,23 @@ CASES = [
 ]
 
 
-def is_reported(program: str, target: str) -> bool:
-    targets, _ = REPORTED.get(program, ("nowhere", []))
-    return not targets or APIS[target].framework in targets
+def expected_entries(text: str, target: str) -> set[tuple[int, str]]:
+    """The lines whose comments name the target, its framework, or all, with the rules."""
+    found = [(number, COMMENT.search(line)) for number, line in enumerate(text.splitlines(), 1)]
+    names = {target, APIS[target].framework, "all"}
+    return {
+        (line, rule)
+        for line, comment in found
+        if comment and names & {*comment[1].split()}
+        for rule in comment[2].split()
+    }
 
 
 @pytest.mark.parametrize(("program", "source", "target"), CASES)
-def test_an_entry_is_on_the_awkward_line(program: str, source: str, target: str) -> None:
+def test_entries_are_on_the_awkward_lines(program: str, source: str, target: str) -> None:
     text = written(program, source)
-    lines = [number for number, line in enumerate(text.splitlines(), 1) if line.endswith("# here")]
     entries = port_source(text, Plan(source, target)).entries
-    wanted = [(line, rule) for line in lines for rule in REPORTED[program][1]] if is_reported(program, target) else []
-    assert [(entry.line, entry.rule) for entry in entries] == wanted
-
-
-RUN = [case for case in CASES if not is_reported(case[0], case[2])]
+    assert {(entry.line, entry.rule) for entry in entries} == expected_entries(text, target)
 
 
 @pytest.fixture
@@ -71,19 +67,42 @@ def texts(program: str, source: str, target: str) -> tuple[str, str]:
     return own.text, ported.text
 
 
+def may_differ(program: str, source: str, target: str) -> bool:
+    return any(rule not in SAME for _, rule in expected_entries(written(program, source), target))
+
+
+RUN = [case for case in CASES if not may_differ(*case)]
+
+
 @pytest.mark.frameworks
-@pytest.mark.ranks(2)
 @pytest.mark.filterwarnings("ignore")
+@pytest.mark.ranks(2)
 @pytest.mark.parametrize(("program", "source", "target"), RUN)
 def test_the_port_computes_the_same(
-    rank: int, program: str, source: str, texts: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+    rank: int, world_size: int, texts: tuple[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    compare(rank, world_size, texts, monkeypatch)
+
+
+@pytest.mark.frameworks
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.nightly
+@pytest.mark.ranks(3)
+@pytest.mark.parametrize(("program", "source", "target"), RUN)
+def test_the_port_computes_the_same_on_three_ranks(
+    rank: int, world_size: int, texts: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compare(rank, world_size, texts, monkeypatch)
+
+
+def compare(rank: int, world_size: int, texts: tuple[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     if "helper_names" in texts[0]:
         module = types.ModuleType("helper_names")
         vars(module)["torch"] = importlib.import_module("torch")
         monkeypatch.setitem(sys.modules, "helper_names", module)
-    for name, value in {"RANK": rank, "WORLD_SIZE": 2, "RANK_ID": rank, "RANK_SIZE": 2}.items():  # as launchers do
+    for name, value in {"RANK": rank, "WORLD_SIZE": world_size}.items():  # as launchers do
         monkeypatch.setenv(name, str(value))
+        monkeypatch.setenv(name.replace("RANK", "RANK_ID").replace("WORLD", "RANK"), str(value))
     expected, found = (run(text) for text in texts)
     assert len(found) == len(expected) > 0
     for one, other in zip(found, expected, strict=True):

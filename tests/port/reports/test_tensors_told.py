@@ -43,7 +43,8 @@ def test_calls_that_the_framework_itself_refuses_are_left_once_a_file() -> None:
     (entry,) = port_source(CODE, Plan("torch", "mindspore", onto="native")).entries
     assert (entry.kind, entry.rule, entry.line) == ("left", "source-tensors", 4)
     assert entry.why.endswith("on line 4, 6")
-    for plan in (Plan("torch", "mindspore"), Plan("torch", "mindspore", "native", "statements")):
+    wider = [Plan("torch", "mindspore", "native", "statements"), Plan("torch", "mindspore", "native", "files")]
+    for plan in (Plan("torch", "mindspore"), *wider):
         assert not port_source(CODE, plan).entries
     assert not port_source(CODE.replace("torch", "paddle"), Plan("paddle_2", "paddle_3", onto="native")).entries
     without = "import torch.distributed as dist\ndist.barrier()\ndist.all_gather_object(x, 1)\n"

@@ -109,3 +109,14 @@ def test_gradients_and_elements_are_changed_in_place(rank: int) -> None:
     np.testing.assert_array_equal(found[0][0], found[1][0])
     np.testing.assert_array_equal(found[0][1], found[1][1])
     np.testing.assert_array_equal(found[0][1], [2.5, 5.0])
+
+
+def test_an_import_goes_once_whose_uses_are_collectives_and_tensors() -> None:
+    source = (
+        "from mindspore import Tensor\nfrom mindspore.ops import operations as P\n"
+        "from mindspore.mint.distributed import all_gather_object\nsum_of = P.AllReduce()\n"
+        "def f(x: Tensor):\n    return sum_of(x)\n"
+    )
+    text = port_source(source, Plan("mindspore", "torch", scope="files")).text
+    compile(text, "<ported>", "exec")
+    assert "operations" not in text

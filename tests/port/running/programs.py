@@ -224,19 +224,27 @@ def written(program: str, api: str, variant: int = 0) -> str | None:
     """
     if not all(forms_of(row, api) for row in rows_of(program)):
         return None
-    text = PROGRAMS[program].strip()
+    return framed(body_of(PROGRAMS[program], api, variant), api)
+
+
+def body_of(text: str, api: str, variant: int = 0) -> str:
+    """Return *text*, which has rows for calls, with the calls of *api*."""
+    text = text.strip()
     for old, new in _values(api).items():
         text = text.replace(old, new)
     text = _CALL.sub(lambda match: _call(match, api, variant), text)
-    text = _CALL.sub(lambda match: _call(match, api, variant), text)
-    main = APIS[api].written(APIS[api].main, native=False)
+    return _CALL.sub(lambda match: _call(match, api, variant), text)
+
+
+def framed(body: str, api: str) -> str:
+    """Return a program that does what *body* says between the beginning and the end of the job."""
     return _FRAME.format(
-        main=main,
+        main=APIS[api].written(APIS[api].main, native=False),
         more="import shim.frontends.mindspore.communication as communication\n"
         "from shim.frontends.mindspore.communication import comm_func\nfrom shim.frontends.mindspore.ops import ReduceOp"
         if api == "mindspore"
         else "",
-        body=text.replace("\n", "\n    "),
+        body=body.replace("\n", "\n    "),
         initialise=f"dist.{forms_of('initialise', api)[0].name.rpartition('.')[2]}()",
         destroy="dist.destroy_process_group()",
     )

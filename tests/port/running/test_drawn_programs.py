@@ -1,0 +1,106 @@
+"""Programs drawn at random, ported in every direction: what has no entry computes what it did, by the same calls."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+
+import preloaded_programs
+import pytest
+from compared_programs import differing
+from drawn_programs import Drawn, drawn
+from hypothesis import HealthCheck, Phase, given, seed, settings
+
+from shim.launch.pool import RankPool
+from shim.port import Plan, Ported, port_source
+from shim.port.apis import APIS
+
+NOT_RUN = {"groups-of-same-ranks"}  # changed places that may raise an error
+DEADLINE = 60.0  # seconds, after which a program hangs
+LENGTHS = [pytest.param(8), pytest.param(300, marks=pytest.mark.nightly)]
+
+
+class Ranks:
+    """Runs programs on *size* ranks, which are started anew after a program that failed: it may have left anything behind."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._pool: RankPool | None = None
+
+    def assert_same(self, source: str, ports: Mapping[str, str], within: float = 0.0) -> None:
+        if self._pool is None:
+            self._pool = RankPool(self._size, original=preloaded_programs.original())
+        outcomes = self._pool.run(differing, source, ports, within, deadline=DEADLINE)
+        if any(outcome.error or outcome.value for outcome in outcomes):
+            self.close()
+        assert [outcome.error for outcome in outcomes] == [None] * len(outcomes)
+        for outcome in outcomes:
+            assert not outcome.value, "\n".join(f"{ports[name]}\n{what}" for name, what in outcome.value.items())
+
+    def close(self) -> None:
+        if self._pool is not None:
+            self._pool.close()
+        self._pool = None
+
+
+@pytest.fixture(scope="module", params=[2, 3])
+def ranks(request: pytest.FixtureRequest) -> Iterator[Ranks]:
+    started = Ranks(request.param)
+    yield started
+    started.close()
+
+
+def run_many(check: Callable[[Drawn], None], source: str, examples: int, *, tensors: bool = False) -> None:
+    run = given(drawn(source, tensors))(check)
+    phases = [Phase.generate, Phase.shrink]
+    how = settings(
+        max_examples=examples, deadline=None, database=None, phases=phases, suppress_health_check=list(HealthCheck)
+    )
+    seed(examples)(how(run))()
+
+
+@pytest.mark.frameworks
+@pytest.mark.parametrize("examples", LENGTHS)
+@pytest.mark.parametrize("source", list(APIS))
+def test_ports_make_the_same_calls(ranks: Ranks, source: str, examples: int) -> None:
+    told = Counter[str]()
+
+    def check(program: Drawn) -> None:
+        found = {target: port_source(program.text, Plan(source, target)) for target in APIS if target != source}
+        ranks.assert_same(program.text, complete(found, told))
+
+    run_many(check, source, examples)
+    assert told["run"] > told["left"], told
+
+
+@pytest.mark.frameworks
+@pytest.mark.parametrize("examples", LENGTHS)
+def test_ports_of_tensors_compute_the_same(ranks: Ranks, examples: int) -> None:
+    told = Counter[str]()
+
+    def check(program: Drawn) -> None:
+        ports = complete(ported_tensors(program.text, "torch"), told)
+        for api, text in list(ports.items()):
+            further = complete(ported_tensors(text, api), told)
+            ports.update({f"{api} to {target}": other for target, other in further.items()})
+        ranks.assert_same(program.text, ports, 2e-6)
+
+    run_many(check, "torch", examples, tensors=True)
+    assert told["run"] > told["left"], told
+
+
+def ported_tensors(text: str, source: str) -> dict[str, Ported]:
+    return {target: port_source(text, Plan(source, target, scope="files")) for target in APIS if target != source}
+
+
+def complete(found: Mapping[str, Ported], told: Counter[str]) -> dict[str, str]:
+    """Return the texts in which nothing is left, and count these, the others, and the rules of all entries."""
+    for one in found.values():
+        told.update(f"{entry.kind}: {entry.rule}" for entry in one.entries)
+    texts = {
+        name: one.text
+        for name, one in found.items()
+        if all(entry.kind != "left" and entry.rule not in NOT_RUN for entry in one.entries)
+    }
+    told.update(run=len(texts), left=len(found) - len(texts))
+    return texts
