@@ -94,6 +94,7 @@ RULES = {
     "star-import": EntryRule("`import *` hides which names are used, or what `dist` is", "torch", "paddle_3", "from torch.distributed import *", "from torch.distributed import all_reduce"),
     "tensor-function": EntryRule("the tables have no such function, method or attribute of tensors; statements that share tensors with a function stay as they are", "torch", "paddle_3", "n = torch.linalg.norm(x)", "n = (x * x).sum() ** 0.5", "tensors"),
     "tensor-or-list": EntryRule("the function takes both, and the source does not show which it gets", "paddle_3", "torch", "dist.stream.all_gather(out, t)", "out = paddle.empty([4])\ndist.stream.all_gather(out, t)"),
+    "text-of-dtype": EntryRule("a dtype is made a text, which is another one in each framework", "torch", "paddle_3", "name = str(x.dtype)", "is_float = x.dtype == torch.float32", "tensors"),
     "unknown-argument": EntryRule("the call does not fit the recorded signature", "torch", "paddle_3", "dist.all_reduce(t, sync_op=True)", "dist.all_reduce(t, async_op=False)"),
     "unpacked-arguments": EntryRule("`*args` or `**kwargs` hide which arguments the call has", "torch", "paddle_3", "dist.all_reduce(*arguments)", "dist.all_reduce(t, group=group)"),
     "views-as-outputs": EntryRule("the code writes into the parts of a tensor: views here, copies there; or `copy_` into a part such as `x[1:]`, which MindSpore does not write", "torch", "paddle_3", "dist.all_gather(list(x.split(2)), y)", "parts = [torch.empty(2), torch.empty(2)]\ndist.all_gather(parts, y)\nx.copy_(torch.cat(parts))", "tensors"),

@@ -76,7 +76,13 @@ TENSOR_MEMBERS: Mapping[str, tuple[str, ...]] = {
     "T": ("tensor", "{tensor}.T"),
     "clone": ("tensor", "torch paddle: {tensor}.clone()", "mindspore: {tensor}.copy()", "mindspore: {tensor}.clone()"),
     "contiguous": ("tensor", "{tensor}.contiguous()"),
-    "copy_": ("tensor", "{tensor}.copy_({other})"),
+    # MindSpore 2.10's copy_ on CPUs fails where a view's memory is larger than the tensor.
+    "copy_": (
+        "tensor",
+        "torch paddle: {tensor}.copy_({other})",
+        "mindspore: {tensor}.copy_({other}.copy())",
+        "mindspore: {tensor}.copy_({other})",
+    ),
     "cpu": ("tensor", "torch paddle: {tensor}.cpu()"),
     "cuda": ("tensor", "torch paddle: {tensor}.cuda()"),
     "detach": ("tensor", "torch paddle: {tensor}.detach()", "mindspore: mindspore.ops.stop_gradient({tensor})"),

@@ -85,9 +85,17 @@ def _dtype(port: Port, node: cst.BaseExpression) -> str | None:
     return word if word in _SMALL else None
 
 
+def report_text(port: Port, value: cst.BaseExpression) -> None:
+    """Report *value* if it is a dtype of which the program makes a text."""
+    if port.between_frameworks and port.tensors.of(value) == "dtype":
+        why = f"the text of {port.file.code(value)} is another one in {port.target.framework}"
+        port.changed(value, "text-of-dtype", why, "Compare dtypes themselves, and write their names by hand.")
+
+
 def port_format(port: Port, node: cst.FormattedStringExpression) -> None:
     """Format the number in a tensor for which *node* has a format; a tensor with a format holds a single one."""
     value = node.expression
+    report_text(port, value)
     if port.target.framework != "mindspore" or port.source.framework == "mindspore":
         return
     if not node.format_spec or node.conversion is not None or port.tensors.of(value) != "tensor":

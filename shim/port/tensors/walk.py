@@ -17,7 +17,7 @@ from shim.port.rules.port import Port
 from shim.port.tensors.autograd import port_autograd
 from shim.port.tensors.calls import port_tensor_call
 from shim.port.tensors.members import match, port_assigned, port_member, report_not_certain, report_unknown, targets_of
-from shim.port.tensors.numbers import port_format
+from shim.port.tensors.numbers import port_format, report_text
 from shim.port.tensors.operators import operators_on_arguments, port_in_place, report_in_place
 from shim.port.tensors.shapes import port_joined_shapes, report_changed_shape
 from shim.port.tensors.views import check_views, report_copy, report_shared_memory, report_unreached, written_parts
@@ -167,6 +167,8 @@ class _Walk(cst.CSTVisitor):
         if not self._is_inside:
             return
         self._calls.append(node)
+        if isinstance(node.func, cst.Name) and node.func.value in ("str", "repr") and node.args:
+            report_text(self.port, node.args[0].value)
         name = self.port.file.imported(node.func) if isinstance(node.func, (cst.Name, cst.Attribute)) else None
         if name is not None and self._is_collective(name):
             return
@@ -258,7 +260,7 @@ class _Walk(cst.CSTVisitor):
     def _row_differs(self, row: str) -> bool:
         """Tell whether code for the source's tensors would not do with the target's."""
         return (
-            row not in ("place", "values", "max", "to_dtype")
+            row not in ("copy_", "place", "values", "max", "to_dtype")
             and templates_of(row, self.port.plan.source)[:1] != templates_of(row, self.port.plan.target)[:1]
         )
 

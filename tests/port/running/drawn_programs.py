@@ -75,13 +75,15 @@ class Drawn(NamedTuple):
             steps.append(PLACES[piece.place].format(body=body, number=number, **indented))
         text = framed("\n".join(steps), self.api)
         text = text.replace("import numpy as np", "import contextlib\nimport functools\nimport numpy as np")
+        text = text.replace("\n\ndef run(", "\n" + "\n".join(filter(None, before)) + "\ndef run(")
         if self.tensors:
             text = text.replace("import numpy as np", "import torch").replace("np.", "torch.")
-        return _imported(text.replace("\n\ndef run(", "\n" + "\n".join(filter(None, before)) + "\ndef run("), self)
+        return _imported(text, self)
 
 
 def _body(piece: Piece, api: str, number: int) -> str:
     text = {**PROGRAMS, **TENSOR_PIECES}[piece.program].strip()
+    text = text.replace("\n    <destroy(group=group)>", "")  # in MindSpore all groups of the same ranks go with it
     if piece.in_background:
         text = _STATEMENT.sub(r"handle = <\1, background=True)>\nhandle.wait()", text)
     if piece.group and "group=" not in text:

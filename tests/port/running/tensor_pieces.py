@@ -90,7 +90,7 @@ seen += [found, int(kept.sum()), found[found > 10].shape[0], bool(kept.all())]
 whole = mine.to(torch.int64)
 <all_reduce(tensor=whole)>
 half = mine.to(torch.float16)
-seen += [whole, whole // 2, whole % 3, half.float(), str(whole.dtype).split(".")[-1], whole.tolist()]
+seen += [whole, whole // 2, whole % 3, half.float(), whole.dtype == torch.int64, whole.tolist()]
 """,
     "shapes": """
 square = torch.arange(6).reshape(2, 3).float() + rank
