@@ -49,11 +49,10 @@ eq == equal     ne != not_equal      gt > greater_than    ge >= greater_equal   
 _WORDS = _OPERATORS.split()
 _TRIPLES = [*zip(_WORDS[::3], _WORDS[1::3], _WORDS[2::3], strict=True)]
 
-# Before the templates stands the kind of what the member is.
+# Before the templates stands the kind of what the member is, if it is no tensor.
 TENSOR_MEMBERS: Mapping[str, tuple[str, ...]] = {
     **{
         name: (
-            "tensor",
             f"torch mindspore: {{tensor}}.{name}({{other}})",
             f"paddle: ({{tensor}} {operator} {{other}})",
             f"torch: torch.{name}({{tensor}}, {{other}})",
@@ -65,7 +64,6 @@ TENSOR_MEMBERS: Mapping[str, tuple[str, ...]] = {
     },
     **{
         f"{name}_": (
-            "tensor",
             f"torch: {{tensor}}.{name}_({{other}})",
             f"paddle mindspore: {{tensor}}.copy_({{tensor}} {operator} {{other}})",
             f"paddle: {{tensor}}.{of_paddle}_({{other}})",
@@ -73,21 +71,19 @@ TENSOR_MEMBERS: Mapping[str, tuple[str, ...]] = {
         )
         for name, operator, of_paddle in _TRIPLES[:4]
     },
-    "T": ("tensor", "{tensor}.T"),
-    "clone": ("tensor", "torch paddle: {tensor}.clone()", "mindspore: {tensor}.copy()", "mindspore: {tensor}.clone()"),
-    "contiguous": ("tensor", "{tensor}.contiguous()"),
+    "T": ("{tensor}.T",),
+    "clone": ("torch paddle: {tensor}.clone()", "mindspore: {tensor}.copy()", "mindspore: {tensor}.clone()"),
+    "contiguous": ("{tensor}.contiguous()",),
     # MindSpore 2.10's copy_ on CPUs fails where a view's memory is larger than the tensor.
     "copy_": (
-        "tensor",
         "torch paddle: {tensor}.copy_({other})",
         "mindspore: {tensor}.copy_({other}.copy())",
         "mindspore: {tensor}.copy_({other})",
     ),
-    "cpu": ("tensor", "torch paddle: {tensor}.cpu()"),
-    "cuda": ("tensor", "torch paddle: {tensor}.cuda()"),
-    "detach": ("tensor", "torch paddle: {tensor}.detach()", "mindspore: mindspore.ops.stop_gradient({tensor})"),
+    "cpu": ("torch paddle: {tensor}.cpu()",),
+    "cuda": ("torch paddle: {tensor}.cuda()",),
+    "detach": ("torch paddle: {tensor}.detach()", "mindspore: mindspore.ops.stop_gradient({tensor})"),
     "double": (
-        "tensor",
         "torch: {tensor}.double()",
         "paddle: {tensor}.astype('float64')",
         "mindspore: {tensor}.astype(mindspore.float64)",
@@ -99,19 +95,17 @@ TENSOR_MEMBERS: Mapping[str, tuple[str, ...]] = {
         "paddle: paddle.equal_all({tensor}, {other}).item()",
         "mindspore: ({tensor}.shape == {other}.shape and mindspore.ops.equal({tensor}, {other}).all().item())",
     ),
-    "expand_as": ("tensor", "{tensor}.expand_as({other})"),
+    "expand_as": ("{tensor}.expand_as({other})",),
     "fill_": (
-        "tensor",
         "torch paddle: {tensor}.fill_({other})",
         "mindspore: {tensor}.copy_(mindspore.ops.full_like({tensor}, {other}))",
     ),
     "float": (
-        "tensor",
         "torch mindspore: {tensor}.float()",
         "paddle: {tensor}.astype('float32')",
         "paddle_3: {tensor}.float()",
     ),
-    "grad": ("tensor", "torch paddle: {tensor}.grad"),
+    "grad": ("torch paddle: {tensor}.grad",),
     "is_contiguous": ("flag", "{tensor}.is_contiguous()"),
     "is_cuda": ("flag", "torch paddle_3: {tensor}.is_cuda"),
     "is_tensor": (
@@ -124,21 +118,19 @@ TENSOR_MEMBERS: Mapping[str, tuple[str, ...]] = {
     "item": ("number", "{tensor}.item()"),
     "itemsize": ("number", "torch paddle_3 mindspore: {tensor}.itemsize"),
     "linear": (
-        "tensor",
         "torch: torch.nn.functional.linear({tensor}, {other})",
         "paddle: paddle.matmul({tensor}, {other}.T)",
         "mindspore: mindspore.ops.dense({tensor}, {other})",
     ),
-    "mT": ("tensor", "torch paddle_3 mindspore: {tensor}.mT"),
-    "max": ("tensor", "{tensor}.max()"),
-    "max_along": ("tensor", "torch: {tensor}.max(dim={axis}).values", "paddle mindspore: {tensor}.max(axis={axis})"),
-    "min": ("tensor", "{tensor}.min()"),
+    "mT": ("torch paddle_3 mindspore: {tensor}.mT",),
+    "max": ("{tensor}.max()",),
+    "max_along": ("torch: {tensor}.max(dim={axis}).values", "paddle mindspore: {tensor}.max(axis={axis})"),
+    "min": ("{tensor}.min()",),
     "nbytes": ("number", "torch mindspore: {tensor}.nbytes"),
     "ndim": ("number", "{tensor}.ndim", "torch mindspore: {tensor}.dim()"),
     "numel": ("number", "torch: {tensor}.numel()", "paddle mindspore: {tensor}.size", "mindspore: {tensor}.numel()"),
     "numpy": ("array", "mindspore: {tensor}.asnumpy()", "{tensor}.numpy()"),
     "normalize": (
-        "tensor",
         "torch: torch.nn.functional.normalize({tensor}, dim={axis})",
         "paddle: paddle.nn.functional.normalize({tensor}, axis={axis})",
         "mindspore: ({tensor} / mindspore.ops.clamp(mindspore.ops.norm({tensor}, dim={axis}, keepdim=True), 1e-12))",
@@ -148,22 +140,19 @@ TENSOR_MEMBERS: Mapping[str, tuple[str, ...]] = {
     "shape": ("shape", "{tensor}.shape", "torch: {tensor}.size()"),
     "size_along": ("number", "torch: {tensor}.size({axis})", "paddle mindspore: {tensor}.shape[{axis}]"),
     "stop_gradient": ("flag", "torch: (not {tensor}.requires_grad)", "paddle: {tensor}.stop_gradient"),
-    "t": ("tensor", "{tensor}.t()"),
-    "to_dtype": ("tensor", "paddle mindspore: {tensor}.astype({dtype})", "torch mindspore: {tensor}.to({dtype})"),
+    "t": ("{tensor}.t()",),
+    "to_dtype": ("paddle mindspore: {tensor}.astype({dtype})", "torch mindspore: {tensor}.to({dtype})"),
     "type_as": (
-        "tensor",
         "torch mindspore: {tensor}.type_as({other})",
         "paddle: {tensor}.astype({other}.dtype)",
     ),
     "tolist": ("list", "{tensor}.tolist()"),
-    "view_as": ("tensor", "{tensor}.view_as({other})"),
+    "view_as": ("{tensor}.view_as({other})",),
     "zero_": (
-        "tensor",
         "torch paddle: {tensor}.zero_()",
         "mindspore: {tensor}.copy_(mindspore.ops.zeros_like({tensor}))",
     ),
     "values": (
-        "tensor",
         "torch: {tensor}.data",
         "paddle: {tensor}.detach()",
         "mindspore: mindspore.ops.stop_gradient({tensor})",
@@ -171,7 +160,6 @@ TENSOR_MEMBERS: Mapping[str, tuple[str, ...]] = {
     ),
     **{
         name: (
-            "tensor",
             f"torch mindspore: {{tensor}}.{name}()",
             f"paddle: {{tensor}}.astype('{dtype}')",
         )

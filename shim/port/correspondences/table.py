@@ -186,6 +186,11 @@ def said_of(texts: Iterable[str], api: str) -> list[str]:
     return found
 
 
+def kind_of(texts: Sequence[str]) -> str:
+    """Return the kind of what a row of tensors gives: its first word, or a tensor."""
+    return texts[0] if texts[0].isalpha() else "tensor"
+
+
 class Table:
     """``rows`` have the forms of all APIs, as *parse* reads them. The first form of an API is the one to write."""
 
@@ -238,4 +243,4 @@ def tensor_rows(name: str, api: str) -> Sequence[tuple[str, Form]]:
 
 def result_of(row: str) -> str:
     """Return the kind of what a call of *row* of tensors returns."""
-    return TENSORS.rows[row][0]
+    return kind_of(TENSORS.rows[row])

@@ -8,7 +8,7 @@ import libcst as cst
 
 from shim.port.correspondences.members import TENSOR_MEMBERS, tensor_templates
 from shim.port.correspondences.names import tensor_name_for
-from shim.port.correspondences.table import Form, result_of, tensor_rows
+from shim.port.correspondences.table import Form, kind_of, result_of, tensor_rows
 from shim.port.reading.evidence import Evidence
 from shim.port.reading.expressions import literal_of, passed
 from shim.port.reading.source_file import SourceFile
@@ -214,7 +214,7 @@ class TensorKinds:
         """Return the kind of the member that is written as *text*, whatever its arguments are called."""
         rows = (row for row, template in tensor_templates(self._api) if _same_places(template, text))
         row = next(rows, None)
-        return None if row is None else TENSOR_MEMBERS[row][0]
+        return None if row is None else kind_of(TENSOR_MEMBERS[row])
 
     def _of_subscript(self, node: cst.Subscript) -> str | None:
         if self.evidence.shows(variable := self.evidence.variable(node)):

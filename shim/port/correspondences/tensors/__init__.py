@@ -1,4 +1,4 @@
-"""Functions and methods of tensors, by what they do: a row for each, with the kind of what a call returns and a form for each API.
+"""Functions and methods of tensors, by what they do: a row for each, with a form for each API, after the kind of what a call returns if it is no tensor.
 
 ``table.py`` says how a form is written. The first form of an API is the one that a port writes.
 """

@@ -9,17 +9,11 @@ _BINARY = "logical_and logical_or maximum minimum"
 
 FUNCTIONS = {
     **{
-        name: (
-            "tensor",
-            f"torch.{name}(input:tensor)",
-            f"paddle.{name}(x:tensor)",
-            f"mindspore.ops.{name}(input:tensor)",
-        )
+        name: (f"torch.{name}(input:tensor)", f"paddle.{name}(x:tensor)", f"mindspore.ops.{name}(input:tensor)")
         for name in _UNARY.split()
     },
     **{
         name: (
-            "tensor",
             f"torch.{name}(input:tensor, other)",
             f"paddle.{name}(x:tensor, y:other)",
             f"mindspore.ops.{name}(input:tensor, other)",
@@ -27,7 +21,6 @@ FUNCTIONS = {
         for name in _BINARY.split()
     },
     "clamp": (
-        "tensor",
         "torch.clamp(input:tensor, min=None, max=None)",
         "paddle.clip(x:tensor, min=None, max=None)",
         "mindspore.ops.clamp(input:tensor, min=None, max=None)",
@@ -35,15 +28,13 @@ FUNCTIONS = {
         "mindspore.mint.clamp(input:tensor, min=None, max=None)",
     ),
     "isclose": (
-        "tensor",
         "torch.isclose(input:tensor, other, rtol=1e-05, atol=1e-08, equal_nan=False)",
         "paddle.isclose(x:tensor, y:other, rtol=1e-05, atol=1e-08, equal_nan=False)",
         "mindspore.ops.isclose(input:tensor, other, rtol=1e-05, atol=1e-08, equal_nan=False)",
     ),
-    "sqrt": ("tensor", "torch.sqrt(input:tensor)", "paddle.sqrt(x:tensor)", "mindspore.ops.sqrt(x:tensor)"),
-    "trunc": ("tensor", "torch.trunc(input:tensor)", "paddle.trunc(input:tensor)", "mindspore.ops.trunc(input:tensor)"),
+    "sqrt": ("torch.sqrt(input:tensor)", "paddle.sqrt(x:tensor)", "mindspore.ops.sqrt(x:tensor)"),
+    "trunc": ("torch.trunc(input:tensor)", "paddle.trunc(input:tensor)", "mindspore.ops.trunc(input:tensor)"),
     "where": (
-        "tensor",
         "torch.where(condition, input:chosen, other:rest)",
         "paddle.where(condition, x:chosen, y:rest)",
         "mindspore.ops.where(condition, input:chosen, other:rest)",
@@ -52,15 +43,14 @@ FUNCTIONS = {
 }
 
 METHODS = {
-    **{name: ("tensor", f"torch paddle mindspore: .{name}()") for name in (*_UNARY.split(), "sqrt", "trunc")},
-    **{name: ("tensor", f"torch mindspore: .{name}(other)", f"paddle: .{name}(y:other)") for name in _BINARY.split()},
+    **{name: (f"torch paddle mindspore: .{name}()",) for name in (*_UNARY.split(), "sqrt", "trunc")},
+    **{name: (f"torch mindspore: .{name}(other)", f"paddle: .{name}(y:other)") for name in _BINARY.split()},
     "clamp": (
-        "tensor",
         "torch mindspore: .clamp(min=None, max=None)",
         "paddle: .clip(min=None, max=None)",
         "torch: .clip(min=None, max=None)",
     ),
-    "masked_fill": ("tensor", "torch paddle mindspore: .masked_fill(mask, value)"),
+    "masked_fill": ("torch paddle mindspore: .masked_fill(mask, value)",),
 }
 
 _SIGN = "of NaN is NaN in Paddle and 0 elsewhere"

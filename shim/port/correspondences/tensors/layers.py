@@ -4,100 +4,84 @@ from __future__ import annotations
 
 FUNCTIONS = {
     "bmm": (
-        "tensor",
         "torch.bmm(input:tensor, mat2:other)",
         "paddle.bmm(x:tensor, y:other)",
         "mindspore.ops.bmm(input_x:tensor, mat2:other)",
     ),
     "cosine_similarity": (
-        "tensor",
         "torch.nn.functional.cosine_similarity(x1, x2, dim:axis=1, eps=1e-08)",
         "paddle.nn.functional.cosine_similarity(x1, x2, axis=1, eps=1e-08)",
         "mindspore.ops.cosine_similarity(x1, x2, dim:axis=1, eps=1e-08)",
     ),
     "cross_entropy": (
-        "tensor",
         "torch.nn.functional.cross_entropy(input:tensor, target, weight=None, *, ignore_index=-100, reduction='mean', label_smoothing=0.0)",
         "paddle.nn.functional.cross_entropy(input:tensor, label:target, weight=None, ignore_index=-100, reduction='mean')",
         "mindspore.ops.cross_entropy(input:tensor, target, weight=None, ignore_index=-100, reduction='mean', label_smoothing=0.0)",
     ),
     "einsum": (
-        "tensor",
         "torch.einsum(equation, first, second=None, third=None)",
         "paddle.einsum(equation, first, second=None, third=None)",
     ),
     "embedding": (
-        "tensor",
         "torch.nn.functional.embedding(input:index, weight)",
         "paddle.nn.functional.embedding(x:index, weight)",
         "mindspore.ops.gather(input_params:weight, input_indices:index, axis:!0)",
     ),
     "gelu": (
-        "tensor",
         "torch.nn.functional.gelu(input:tensor)",
         "paddle.nn.functional.gelu(x:tensor)",
         "mindspore.ops.gelu(input:tensor)",
     ),
     "l1_loss": (
-        "tensor",
         "torch.nn.functional.l1_loss(input:tensor, target, *, reduction='mean')",
         "paddle.nn.functional.l1_loss(input:tensor, label:target, reduction='mean')",
         "mindspore.ops.l1_loss(input:tensor, target, reduction='mean')",
     ),
     "log_softmax": (
-        "tensor",
         "torch.nn.functional.log_softmax(input:tensor, dim:axis)",
         "paddle.nn.functional.log_softmax(x:tensor, axis)",
         "mindspore.ops.log_softmax(logits:tensor, axis)",
         "torch.log_softmax(input:tensor, dim:axis)",
     ),
     "matmul": (
-        "tensor",
         "torch.matmul(input:tensor, other)",
         "paddle.matmul(x:tensor, y:other)",
         "mindspore.ops.matmul(input:tensor, other)",
         "mindspore.mint.matmul(input:tensor, other)",
     ),
     "mm": (
-        "tensor",
         "torch.mm(input:tensor, mat2:other)",
         "paddle.mm(input:tensor, mat2:other)",
         "mindspore.ops.mm(input:tensor, mat2:other)",
     ),
     "mse_loss": (
-        "tensor",
         "torch.nn.functional.mse_loss(input:tensor, target, *, reduction='mean')",
         "paddle.nn.functional.mse_loss(input:tensor, label:target, reduction='mean')",
         "mindspore.ops.mse_loss(input:tensor, target, reduction='mean')",
     ),
     "one_hot": (
-        "tensor",
         "torch.nn.functional.one_hot(input:tensor, num_classes)",
         "paddle.nn.functional.one_hot(x:tensor, num_classes).astype('int64')",
         "mindspore.ops.one_hot(indices:tensor, depth:num_classes)",
         "paddle.nn.functional.one_hot(x:tensor, num_classes)",
     ),
     "outer": (
-        "tensor",
         "torch.outer(input:tensor, vec2:other)",
         "paddle.outer(x:tensor, y:other)",
         "mindspore.ops.outer(input:tensor, vec2:other)",
     ),
     "relu": (
-        "tensor",
         "torch.nn.functional.relu(input:tensor)",
         "paddle.nn.functional.relu(x:tensor)",
         "mindspore.ops.relu(input:tensor)",
         "torch.relu(input:tensor)",
     ),
     "silu": (
-        "tensor",
         "torch.nn.functional.silu(input:tensor)",
         "paddle.nn.functional.silu(x:tensor)",
         "mindspore.ops.silu(input:tensor)",
     ),
     "softmax": (
-        "tensor",
         "torch.softmax(input:tensor, dim:axis, *, dtype=None)",
         "paddle.nn.functional.softmax(x:tensor, axis=-1, *, dtype=None)",
         "mindspore.ops.softmax(input:tensor, axis=-1, *, dtype=None)",
@@ -106,17 +90,15 @@ FUNCTIONS = {
 }
 
 METHODS = {
-    "bmm": ("tensor", "torch mindspore: .bmm(mat2:other)", "paddle: .bmm(y:other)"),
-    "matmul": ("tensor", "torch mindspore: .matmul(other)", "paddle: .matmul(y:other)"),
-    "relu": ("tensor", "torch: .relu()", "paddle.nn.functional.relu(x:tensor)", "mindspore.ops.relu(input:tensor)"),
+    "bmm": ("torch mindspore: .bmm(mat2:other)", "paddle: .bmm(y:other)"),
+    "matmul": ("torch mindspore: .matmul(other)", "paddle: .matmul(y:other)"),
+    "relu": ("torch: .relu()", "paddle.nn.functional.relu(x:tensor)", "mindspore.ops.relu(input:tensor)"),
     "log_softmax": (
-        "tensor",
         "torch: .log_softmax(dim:axis)",
         "paddle.nn.functional.log_softmax(x:tensor, axis)",
         "mindspore.ops.log_softmax(logits:tensor, axis)",
     ),
     "softmax": (
-        "tensor",
         "torch: .softmax(dim:axis, *, dtype=None)",
         "paddle.nn.functional.softmax(x:tensor, axis, *, dtype=None)",
         "mindspore.ops.softmax(input:tensor, axis, *, dtype=None)",

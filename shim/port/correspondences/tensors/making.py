@@ -5,91 +5,77 @@ from __future__ import annotations
 # The forms of MindSpore's mint come second: many of its kernels are for Ascend alone.
 FUNCTIONS = {
     "arange": (
-        "tensor",
         "torch.arange(start=0, end=None, step=1, *, dtype=None, device=None)",
         "paddle.arange(start=0, end=None, step=1, dtype=None)",
         "mindspore.ops.arange(start=0, end=None, step=1, *, dtype=None)",
         "mindspore.mint.arange(start=0, end=None, step=1, *, dtype=None)",
     ),
     "empty": (
-        "tensor",
         "torch.empty(*size:shape, *, dtype=None, device=None)",
         "paddle.empty(shape, dtype=None)",
         "mindspore.mint.empty(*size:shape, *, dtype=None)",
     ),
     "empty_like": (
-        "tensor",
         "torch.empty_like(input:tensor, *, dtype=None, device=None)",
         "paddle.empty_like(x:tensor, dtype=None)",
         "mindspore.mint.empty_like(input:tensor, *, dtype=None)",
     ),
     "eye": (
-        "tensor",
         "torch.eye(n:rows, m:columns=None, *, dtype=None, device=None)",
         "paddle.eye(num_rows:rows, num_columns:columns=None, dtype=None)",
         "mindspore.ops.eye(n:rows, m:columns=None, dtype=None)",
     ),
     "full": (
-        "tensor",
         "torch.full(size:shape, fill_value:value, *, dtype=None, device=None)",
         "paddle.full(shape, fill_value:value, dtype=None)",
         "mindspore.ops.full(size:shape, fill_value:value, *, dtype=None)",
         "mindspore.mint.full(size:shape, fill_value:value, *, dtype=None)",
     ),
     "full_like": (
-        "tensor",
         "torch.full_like(input:tensor, fill_value:value, *, dtype=None, device=None)",
         "paddle.full_like(x:tensor, fill_value:value, dtype=None)",
         "mindspore.ops.full_like(input:tensor, fill_value:value, *, dtype=None)",
     ),
     "linspace": (
-        "tensor",
         "torch.linspace(start, end, steps, *, dtype=None, device=None)",
         "paddle.linspace(start, stop:end, num:steps, dtype=None)",
         "mindspore.ops.linspace(start, end, steps)",
     ),
     "ones": (
-        "tensor",
         "torch.ones(*size:shape, *, dtype=None, device=None)",
         "paddle.ones(shape, dtype=None)",
         "mindspore.ops.ones(shape, dtype=None)",
         "mindspore.mint.ones(size:shape, *, dtype=None)",
     ),
     "ones_like": (
-        "tensor",
         "torch.ones_like(input:tensor, *, dtype=None, device=None)",
         "paddle.ones_like(x:tensor, dtype=None)",
         "mindspore.ops.ones_like(input:tensor, *, dtype=None)",
         "mindspore.mint.ones_like(input:tensor, *, dtype=None)",
     ),
     "tensor": (
-        "tensor",
         "torch.tensor(data, *, dtype=None, device=None)",
         "paddle.to_tensor(data, dtype=None)",
         "mindspore.tensor(input_data:data, dtype=None)",
         "mindspore.Tensor(input_data:data, dtype=None)",
     ),
     "as_tensor": (
-        "tensor",
         "torch.as_tensor(data, dtype=None, device=None)",
         "paddle.to_tensor(data, dtype=None)",
         "mindspore.tensor(input_data:data, dtype=None)",
     ),
     "from_numpy": (
-        "tensor",
         "torch.from_numpy(ndarray:data)",
         "paddle.to_tensor(data)",
         "mindspore.Tensor.from_numpy(array:data)",
     ),
     "zeros": (
-        "tensor",
         "torch.zeros(*size:shape, *, dtype=None, device=None)",
         "paddle.zeros(shape, dtype=None)",
         "mindspore.ops.zeros(size:shape, dtype=None)",
         "mindspore.mint.zeros(size:shape, *, dtype=None)",
     ),
     "zeros_like": (
-        "tensor",
         "torch.zeros_like(input:tensor, *, dtype=None, device=None)",
         "paddle.zeros_like(x:tensor, dtype=None)",
         "mindspore.ops.zeros_like(input:tensor, *, dtype=None)",
@@ -99,19 +85,16 @@ FUNCTIONS = {
 
 METHODS = {
     "new_zeros": (
-        "tensor",
         "torch: .new_zeros(*size:shape, *, dtype=None, device=None)",
         "paddle_3: .new_zeros(*size:shape, *, dtype=None)",
         "mindspore: .new_zeros(size:shape, *, dtype=None)",
     ),
     "new_empty": (
-        "tensor",
         "torch: .new_empty(*size:shape, *, dtype=None, device=None)",
         "paddle_3: .new_empty(*size:shape, *, dtype=None)",
         "mindspore: .new_empty(size:shape, *, dtype=None)",
     ),
     "new_ones": (
-        "tensor",
         "torch: .new_ones(*size:shape, *, dtype=None, device=None)",
         "paddle_3: .new_ones(*size:shape, *, dtype=None)",
         "mindspore: .new_ones(size:shape, *, dtype=None)",

@@ -14,27 +14,23 @@ def _along(name: str) -> tuple[str, ...]:
 
 FUNCTIONS = {
     "argmax": (
-        "tensor",
         "torch.argmax(input:tensor, dim:axis=None, keepdim=False)",
         "paddle.argmax(x:tensor, axis=None, keepdim=False)",
         "mindspore.ops.argmax(input:tensor, dim:axis=None, keepdim=False)",
     ),
     "argmin": (
-        "tensor",
         "torch.argmin(input:tensor, dim:axis=None, keepdim=False)",
         "paddle.argmin(x:tensor, axis=None, keepdim=False)",
         "mindspore.ops.argmin(input:tensor, axis=None, keepdims:keepdim=False).astype(mindspore.int64)",
         "mindspore.ops.argmin(input:tensor, axis=None, keepdims:keepdim=False)",
     ),
     "argsort": (
-        "tensor",
         "torch.argsort(input:tensor, dim:axis=-1, descending=False, stable=False)",
         "paddle.argsort(x:tensor, axis=-1, descending=False, stable=False)",
         "mindspore.ops.sort(input_x:tensor, axis=-1, descending=False)[1].astype(mindspore.int64)",
         "mindspore.ops.argsort(input:tensor, axis=-1, descending=False)",
     ),
     "bincount": (
-        "tensor",
         "torch.bincount(input:tensor, weights=None, minlength=0)",
         "paddle.bincount(x:tensor, weights=None, minlength=0)",
         "mindspore.ops.bincount(input:tensor, *, minlength=0).astype(mindspore.int64)",
@@ -42,14 +38,12 @@ FUNCTIONS = {
     ),
     "max_pair": _along("max"),
     "max_of_two": (
-        "tensor",
         "torch.max(input:tensor, other)",
         "paddle.maximum(x:tensor, y:other)",
         "mindspore.ops.maximum(input:tensor, other)",
     ),
     "min_pair": _along("min"),
     "min_of_two": (
-        "tensor",
         "torch.min(input:tensor, other)",
         "paddle.minimum(x:tensor, y:other)",
         "mindspore.ops.minimum(input:tensor, other)",
@@ -61,7 +55,6 @@ FUNCTIONS = {
         "mindspore.ops.sort(input_x:tensor, axis=-1, descending=False)",
     ),
     "sort_values": (
-        "tensor",
         "torch.sort(input:tensor, dim:axis=-1, descending=False)[0]",
         "paddle.sort(x:tensor, axis=-1, descending=False)",
         "mindspore.ops.sort(input_x:tensor, axis=-1, descending=False)[0]",
@@ -72,32 +65,28 @@ FUNCTIONS = {
         "paddle.topk(x:tensor, k, axis=-1, largest=True, sorted=True)",
         "mindspore.ops.topk(input:tensor, k, dim:axis=-1, largest=True, sorted=True)",
     ),
-    "unique": ("tensor", "torch.unique(input:tensor)", "paddle.unique(x:tensor)"),
+    "unique": ("torch.unique(input:tensor)", "paddle.unique(x:tensor)"),
 }
 
 METHODS = {
     "argmax": (
-        "tensor",
         "torch: .argmax(dim:axis=None, keepdim=False)",
         "paddle: .argmax(axis=None, keepdim=False)",
         "mindspore: .argmax(axis=None, keepdims:keepdim=False)",
     ),
     "argmin": (
-        "tensor",
         "torch: .argmin(dim:axis=None, keepdim=False)",
         "paddle: .argmin(axis=None, keepdim=False)",
         "mindspore: .argmin(axis=None, keepdims:keepdim=False).astype(mindspore.int64)",
         "mindspore: .argmin(axis=None, keepdims:keepdim=False)",
     ),
     "argsort": (
-        "tensor",
         "torch: .argsort(dim:axis=-1, descending=False, stable=False)",
         "paddle: .argsort(axis=-1, descending=False, stable=False)",
         "mindspore: .argsort(axis=-1, descending=False).astype(mindspore.int64)",
         "mindspore: .argsort(axis=-1, descending=False)",
     ),
     "bincount": (
-        "tensor",
         "torch paddle: .bincount(weights=None, minlength=0)",
         "mindspore: .bincount(*, minlength=0).astype(mindspore.int64)",
         "mindspore: .bincount(weights=None, minlength=0)",
@@ -121,7 +110,6 @@ METHODS = {
         "mindspore.ops.sort(input_x:tensor, axis=-1, descending=False)",
     ),
     "sort_values": (
-        "tensor",
         "torch: .sort(dim:axis=-1, descending=False)[0]",
         "paddle: .sort(axis=-1, descending=False)",
         "mindspore.ops.sort(input_x:tensor, axis=-1, descending=False)[0]",
@@ -132,7 +120,7 @@ METHODS = {
         "paddle: .topk(k, axis=-1, largest=True, sorted=True)",
         "mindspore: .topk(k, dim:axis=-1, largest=True, sorted=True)",
     ),
-    "unique": ("tensor", "torch paddle: .unique()"),
+    "unique": ("torch paddle: .unique()",),
 }
 
 _INDICES = "are int32 in MindSpore and int64 elsewhere"

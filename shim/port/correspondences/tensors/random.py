@@ -5,25 +5,21 @@ from __future__ import annotations
 FUNCTIONS = {
     "manual_seed": ("other", "torch.manual_seed(seed)", "paddle.seed(seed)", "mindspore.set_seed(seed)"),
     "rand": (
-        "tensor",
         "torch.rand(*size:shape, *, dtype=None, device=None)",
         "paddle.rand(shape, dtype=None)",
         "mindspore.ops.rand(*size:shape, *, dtype=None)",
     ),
     "randint": (
-        "tensor",
         "torch.randint(low, high, size:shape, *, dtype=None, device=None)",
         "paddle.randint(low, high, shape, dtype=None)",
         "mindspore.ops.randint(low, high, size:shape, *, dtype=None)",
     ),
     "randn": (
-        "tensor",
         "torch.randn(*size:shape, *, dtype=None, device=None)",
         "paddle.randn(shape, dtype=None)",
         "mindspore.ops.randn(*size:shape, *, dtype=None)",
     ),
     "randperm": (
-        "tensor",
         "torch.randperm(n, *, dtype=None, device=None)",
         "paddle.randperm(n, dtype=None)",
         "mindspore.ops.randperm(n, *, dtype=None)",

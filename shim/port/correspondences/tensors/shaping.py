@@ -4,7 +4,6 @@ from __future__ import annotations
 
 FUNCTIONS = {
     "cat": (
-        "tensor",
         "torch.cat(tensors, dim:axis=0)",
         "paddle.concat(x:tensors, axis=0)",
         "mindspore.ops.cat(tensors, axis=0)",
@@ -21,19 +20,16 @@ FUNCTIONS = {
         "mindspore.mint.chunk(input:tensor, chunks, dim:axis=0)",
     ),
     "flatten": (
-        "tensor",
         "torch.flatten(input:tensor, start_dim:start=0, end_dim:end=-1)",
         "paddle.flatten(x:tensor, start_axis:start=0, stop_axis:end=-1)",
         "mindspore.ops.flatten(input:tensor, *, start_dim:start=1, end_dim:end=-1)",
     ),
     "flip": (
-        "tensor",
         "torch.flip(input:tensor, dims:axes)",
         "paddle.flip(x:tensor, axis:axes)",
         "mindspore.ops.flip(input:tensor, dims:axes)",
     ),
     "pad": (
-        "tensor",
         "torch.nn.functional.pad(input:tensor, pad, mode='constant', value=None)",
         "paddle_3: paddle.nn.functional.pad(x:tensor, pad, mode='constant', value=0.0, data_format=None, pad_from_left_axis:first_axis_first=True)",
         "paddle_2: paddle.nn.functional.pad(x:tensor, pad, mode='constant', value=0.0, data_format='NCHW')",
@@ -41,26 +37,22 @@ FUNCTIONS = {
         "mindspore.mint.nn.functional.pad(input:tensor, pad, mode='constant', value=None)",
     ),
     "permute": (
-        "tensor",
         "torch.permute(input:tensor, dims:order)",
         "paddle.transpose(x:tensor, perm:order)",
         "mindspore.ops.permute(input:tensor, axis:order)",
     ),
     "repeat_interleave": (
-        "tensor",
         "torch.repeat_interleave(input:tensor, repeats, dim:axis=None)",
         "paddle.repeat_interleave(x:tensor, repeats, axis=None)",
         "mindspore.ops.repeat_interleave(input:tensor, repeats, axis=None)",
     ),
     "reshape": (
-        "tensor",
         "torch.reshape(input:tensor, shape)",
         "paddle.reshape(x:tensor, shape)",
         "mindspore.ops.reshape(input:tensor, shape)",
         "mindspore.mint.reshape(input:tensor, shape)",
     ),
     "roll": (
-        "tensor",
         "torch.roll(input:tensor, shifts, dims:axes=None)",
         "paddle.roll(x:tensor, shifts, axis:axes=None)",
         "mindspore.numpy.roll(a:tensor, shift:shifts, axis:axes=None)",
@@ -73,27 +65,23 @@ FUNCTIONS = {
         "mindspore.mint.split(tensor, split_size_or_sections:parts, dim:axis=0)",
     ),
     "squeeze": (
-        "tensor",
         "torch.squeeze(input:tensor, dim:axis=None)",
         "paddle.squeeze(x:tensor, axis=None)",
         "mindspore.ops.squeeze(input:tensor, axis=None)",
     ),
     "stack": (
-        "tensor",
         "torch.stack(tensors, dim:axis=0)",
         "paddle.stack(x:tensors, axis=0)",
         "mindspore.ops.stack(tensors, axis=0)",
         "mindspore.mint.stack(tensors, dim:axis=0)",
     ),
     "swapaxes": (
-        "tensor",
         "torch.transpose(input:tensor, dim0:axis, dim1:second_axis)",
         "paddle.swapaxes(x:tensor, axis0:axis, axis1:second_axis)",
         "mindspore.ops.swapaxes(input:tensor, axis0:axis, axis1:second_axis)",
         "torch.swapaxes(input:tensor, axis0:axis, axis1:second_axis)",
     ),
     "tile": (
-        "tensor",
         "torch.tile(input:tensor, dims:repeats)",
         "paddle.tile(x:tensor, repeat_times:repeats)",
         "mindspore.ops.tile(input:tensor, dims:repeats)",
@@ -105,7 +93,6 @@ FUNCTIONS = {
         "mindspore.ops.unbind(input:tensor, dim:axis=0)",
     ),
     "unsqueeze": (
-        "tensor",
         "torch.unsqueeze(input:tensor, dim:axis)",
         "paddle.unsqueeze(x:tensor, axis)",
         "mindspore.ops.unsqueeze(input:tensor, dim:axis)",
@@ -113,58 +100,25 @@ FUNCTIONS = {
 }
 
 METHODS = {
-    "chunk": (
-        "tensors",
-        "torch mindspore: .chunk(chunks, dim:axis=0)",
-        "paddle: .chunk(chunks, axis=0)",
-    ),
+    "chunk": ("tensors", "torch mindspore: .chunk(chunks, dim:axis=0)", "paddle: .chunk(chunks, axis=0)"),
     "expand": (
-        "tensor",
         "torch: .expand(*size:shape)",
         "paddle: .expand(shape)",
         "mindspore: .broadcast_to(shape)",
         "mindspore: .expand(shape)",
     ),
     "flatten": (
-        "tensor",
         "torch: .flatten(start_dim:start=0, end_dim:end=-1)",
         "paddle: .flatten(start_axis:start=0, stop_axis:end=-1)",
         "mindspore: .flatten(*, start_dim:start=0, end_dim:end=-1)",
     ),
-    "flip": (
-        "tensor",
-        "torch: .flip(*dims:shape)",
-        "paddle: .flip(axis:shape)",
-        "mindspore: .flip(dims:shape)",
-    ),
-    "narrow": (
-        "tensor",
-        "torch: .narrow(dim:axis, start, length)",
-        "mindspore: .narrow(dim:axis, start, length)",
-    ),
-    "permute": (
-        "tensor",
-        "torch mindspore: .permute(*dims:shape)",
-        "paddle: .transpose(perm:shape)",
-    ),
-    "repeat": (
-        "tensor",
-        "torch: .repeat(*sizes:shape)",
-        "paddle: .tile(repeat_times:shape)",
-        "mindspore: .tile(reps:shape)",
-    ),
-    "reshape": (
-        "tensor",
-        "torch mindspore: .reshape(*shape)",
-        "paddle: .reshape(shape)",
-    ),
-    "unsqueeze": (
-        "tensor",
-        "torch: .unsqueeze(dim:axis)",
-        "paddle: .unsqueeze(axis)",
-        "mindspore: .unsqueeze(dim:axis)",
-    ),
-    "squeeze": ("tensor", "torch: .squeeze(dim:axis=None)", "paddle mindspore: .squeeze(axis=None)"),
+    "flip": ("torch: .flip(*dims:shape)", "paddle: .flip(axis:shape)", "mindspore: .flip(dims:shape)"),
+    "narrow": ("torch: .narrow(dim:axis, start, length)", "mindspore: .narrow(dim:axis, start, length)"),
+    "permute": ("torch mindspore: .permute(*dims:shape)", "paddle: .transpose(perm:shape)"),
+    "repeat": ("torch: .repeat(*sizes:shape)", "paddle: .tile(repeat_times:shape)", "mindspore: .tile(reps:shape)"),
+    "reshape": ("torch mindspore: .reshape(*shape)", "paddle: .reshape(shape)"),
+    "unsqueeze": ("torch: .unsqueeze(dim:axis)", "paddle: .unsqueeze(axis)", "mindspore: .unsqueeze(dim:axis)"),
+    "squeeze": ("torch: .squeeze(dim:axis=None)", "paddle mindspore: .squeeze(axis=None)"),
     "split": (
         "tensors",
         "torch: .split(split_size:parts, dim:axis=0)",
@@ -172,23 +126,13 @@ METHODS = {
         "mindspore: .split(split_size_or_sections:parts, axis=0)",
     ),
     "swapaxes": (
-        "tensor",
         "torch: .transpose(dim0:axis, dim1:second_axis)",
         "paddle: .swapaxes(axis0:axis, axis1:second_axis)",
         "mindspore: .swapaxes(axis0:axis, axis1:second_axis)",
         "torch: .swapaxes(axis0:axis, axis1:second_axis)",
     ),
-    "unbind": (
-        "tensors",
-        "torch mindspore: .unbind(dim:axis=0)",
-        "paddle: .unbind(axis=0)",
-    ),
-    "view": (
-        "tensor",
-        "torch mindspore: .view(*shape)",
-        "paddle_3: .view(shape)",
-        "paddle_2: .reshape(shape)",
-    ),
+    "unbind": ("tensors", "torch mindspore: .unbind(dim:axis=0)", "paddle: .unbind(axis=0)"),
+    "view": ("torch mindspore: .view(*shape)", "paddle_3: .view(shape)", "paddle_2: .reshape(shape)"),
 }
 
 DIFFERENCES: dict[str, tuple[str, ...]] = {}
