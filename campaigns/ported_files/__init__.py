@@ -1,0 +1,1 @@
+"""Port thirty public files, and run functions of theirs before and after: ``docs/ported_files.md``."""

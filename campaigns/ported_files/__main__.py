@@ -1,4 +1,4 @@
-"""Port public files that the rules were not made by, and run functions of theirs before and after: ``python -m campaigns.ported_files``."""
+"""Port thirty public files, and run functions of theirs before and after: ``python -m campaigns.ported_files``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from campaigns.ported_files import page
-from campaigns.ported_files.functions import Outcome, run_uses
+from campaigns.ported_files.functions import PACONVERT, Outcome, run_uses
 from campaigns.ported_files.listed import FILES, USES
 from campaigns.ported_packages import fetching
 from campaigns.ported_packages.__main__ import CACHE
@@ -49,12 +49,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 rows.append(_ported(package, file, target, scope))
                 print(rows[-1], flush=True)
             uses = [use for use in USES if package.parts[0].endswith(use.file)]
-            for outcome in run_uses(file, uses, package.source, package.targets, ranks):
+            converted = fetching.converted(file, given.cache) if uses and package.source == "torch" else None
+            for outcome in run_uses(file, uses, package.source, package.targets, ranks, converted):
                 outcomes.append(outcome)
                 print(outcome, flush=True)
     if given.record:
         page.write(rows, outcomes)
-    return int(any(row.silent or row.unparsed for row in rows) or any(outcome.differs for outcome in outcomes))
+    return int(
+        any(row.silent or row.unparsed for row in rows)
+        or any(each.differs and not each.told for each in outcomes if each.target != PACONVERT)
+    )
 
 
 def _ported(package: Package, file: Path, target: str, scope: Scope) -> page.Row:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import contextlib
 import importlib
 import os
 from collections.abc import Mapping
@@ -15,41 +14,71 @@ import numpy as np
 
 from campaigns.ported_files.listed import Use
 from shim.launch.pool import RankPool
-from shim.port import Plan, port_source
+from shim.port import Plan, Ported, port_source
 from shim.port.apis import APIS
 
+PACONVERT = "PaConvert"
 _INITIALISE = {"torch": "init_process_group", "paddle": "init_parallel_env", "mindspore": "init_process_group"}
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How the port of a *use* to *target* did. ``tensors`` says whose it computed with."""
+    """What became of *use* on the way to *target*: with whose ``tensors`` it was run, none where the port leaves it; what ``differs``; and the
+    rules of the report's entries on its lines.
+    """
 
     use: Use
     target: str
     tensors: str
     differs: str = ""
+    told: tuple[str, ...] = ()
 
 
-def run_uses(file: Path, uses: list[Use], source: str, targets: tuple[str, ...], ranks: RankPool) -> list[Outcome]:
-    """Run *uses* of functions in *file*, which is written in *source*, before and after the ports to *targets*."""
+def run_uses(
+    file: Path, uses: list[Use], source: str, targets: tuple[str, ...], ranks: RankPool, converted: str | None
+) -> list[Outcome]:
+    """Run *uses* of functions in *file*, which is written in *source*, before and after the ports to *targets*.
+
+    *converted* is what PaConvert has made of the file; it runs on shim's frontend of Paddle, too.
+    """
     text = file.read_text(encoding="utf-8")
     found = []
     for use in uses:
         before = _run(ranks, port_source(text, Plan(source, source)).text, use, source, APIS[source].framework)
         for target in targets:
-            framework = APIS[target].framework
-            whole = port_source(text, Plan(source, target, scope="files"))
+            ported, framework = port_source(text, Plan(source, target, scope="files")), APIS[target].framework
+            if _is_left(text, ported, use) or _names(ported.text, use, APIS[source].framework):
+                ported, framework = port_source(text, Plan(source, target)), APIS[source].framework
+            if _is_left(text, ported, use):
+                found.append(Outcome(use, target, ""))
+                continue
             lines = _lines_of(text, use.name)
-            if any(entry.line in lines and entry.kind == "left" for entry in whole.entries):
-                framework = APIS[source].framework
-                whole = port_source(text, Plan(source, target))
-                if any(entry.line in lines and entry.kind == "left" for entry in whole.entries):
-                    found.append(Outcome(use, target, "", "left"))
-                    continue
-            after = _run(ranks, whole.text, use, target, framework)
-            found.append(Outcome(use, target, framework, _difference(before, after)))
+            told = tuple(sorted({entry.rule for entry in ported.entries if entry.line in lines}))
+            after = _run(ranks, ported.text, use, target, framework)
+            found.append(Outcome(use, target, framework, _difference(before, after), told))
+        if converted is not None:
+            found.append(Outcome(use, PACONVERT, "paddle", _of_converted(ranks, converted, use, before)))
     return found
+
+
+def _is_left(before: str, ported: Ported, use: Use) -> bool:
+    lines = _lines_of(before, use.name)
+    return any(entry.line in lines and entry.kind == "left" for entry in ported.entries)
+
+
+def _names(text: str, use: Use, framework: str) -> bool:
+    """Tell whether the code of *use* names the *framework* itself."""
+    nodes = (node for statement in _needed(ast.parse(text), use.name) for node in ast.walk(statement))
+    return any(isinstance(node, ast.Name) and node.id == framework for node in nodes)
+
+
+def _of_converted(ranks: RankPool, text: str, use: Use, before: list[Any]) -> str:
+    text = text.replace("paddle.distributed", "shim.frontends.paddle_3.distributed")
+    try:
+        after = _run(ranks, f"import shim.frontends.paddle_3.distributed\n{text}", use, "paddle_3", "paddle")
+    except SyntaxError:
+        return "the file is no Python"
+    return _difference(before, after)
 
 
 def _run(ranks: RankPool, text: str, use: Use, api: str, tensors: str) -> list[Any]:
@@ -92,39 +121,40 @@ def _plain(value: Any) -> Any:
 
 
 def _difference(before: Any, after: Any) -> str:
-    with contextlib.suppress(AssertionError, TypeError, ValueError):
-        _assert_same(after, before)
-        return ""
-    return f"{after} and not {before}"
+    """Return what is not the same; empty where all is, and nothing has raised an error."""
+    error = next((each for each in (*after, *before) if isinstance(each, str)), "")
+    return error or ("" if is_same(after, before) else f"{after} and not {before}")
 
 
-def _assert_same(found: Any, expected: Any) -> None:
-    if isinstance(expected, (list, dict)):
-        assert type(found) is type(expected)
-        assert len(found) == len(expected)
-        for key in expected if isinstance(expected, dict) else range(len(expected)):
-            _assert_same(found[key], expected[key])
-    elif isinstance(expected, np.ndarray):
-        assert found.dtype == expected.dtype
-        np.testing.assert_allclose(found, expected, 2e-6, 2e-6)
-    else:
-        assert found == expected
-        assert not isinstance(found, str)  # an error on both sides is no result
+def is_same(found: Any, expected: Any) -> bool:
+    """Tell whether both have the same structure, and arrays of the same shape and dtype with the same numbers to within 2e-6."""
+    if isinstance(expected, list):
+        return isinstance(found, list) and len(found) == len(expected) and all(map(is_same, found, expected))
+    if isinstance(expected, dict):
+        return (
+            isinstance(found, dict)
+            and found.keys() == expected.keys()
+            and all(is_same(found[key], expected[key]) for key in expected)
+        )
+    if isinstance(expected, np.ndarray):
+        are_alike = isinstance(found, np.ndarray) and (found.shape, found.dtype) == (expected.shape, expected.dtype)
+        return are_alike and np.allclose(found, expected, 2e-6, 2e-6, equal_nan=True)
+    return bool(found == expected)
 
 
 def _lines_of(text: str, name: str) -> set[int]:
-    return {line for node in _needed(ast.parse(text), name) for line in range(node.lineno, (node.end_lineno or 0) + 1)}
+    return {line for node in _needed(ast.parse(text), name) for line in _span(node)}
 
 
 def _segments(text: str, name: str) -> list[str]:
     """Return the code of *name* and of all that it needs of its module, in the module's order."""
     lines = text.splitlines()
-    found = []
-    for node in _needed(ast.parse(text), name):
-        decorators = getattr(node, "decorator_list", [])
-        first = min([node.lineno, *(each.lineno for each in decorators)])
-        found.append("\n".join(lines[first - 1 : node.end_lineno]))
-    return found
+    return ["\n".join(lines[number - 1] for number in _span(node)) for node in _needed(ast.parse(text), name)]
+
+
+def _span(node: ast.stmt) -> range:
+    first = min([node.lineno, *(each.lineno for each in getattr(node, "decorator_list", []))])
+    return range(first, (node.end_lineno or node.lineno) + 1)
 
 
 def _needed(tree: ast.Module, name: str) -> list[ast.stmt]:
@@ -142,15 +172,17 @@ def _needed(tree: ast.Module, name: str) -> list[ast.stmt]:
 
 
 def _names_bound(statement: ast.stmt) -> list[str]:
+    """Return the names that *statement* binds in its module, also within an ``if`` or a ``try``."""
     if isinstance(statement, (ast.FunctionDef, ast.ClassDef)):
         return [statement.name]
     if isinstance(statement, (ast.Import, ast.ImportFrom)):
         return [(alias.asname or alias.name).partition(".")[0] for alias in statement.names]
-    if isinstance(statement, ast.Assign):
-        return [node.id for target in statement.targets for node in ast.walk(target) if isinstance(node, ast.Name)]
-    return [
-        name
-        for each in ast.walk(statement)
-        if isinstance(each, (ast.Import, ast.ImportFrom))
-        for name in _names_bound(each)
-    ]
+    if isinstance(statement, (ast.If, ast.Try)):
+        return [
+            name
+            for each in ast.iter_child_nodes(statement)
+            if isinstance(each, ast.stmt)
+            for name in _names_bound(each)
+        ]
+    stored = (node for node in ast.walk(statement) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store))
+    return [node.id for node in stored]

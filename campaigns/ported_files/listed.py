@@ -1,4 +1,4 @@
-"""Thirty public files that the rules were not made by: they were chosen before a port was tried on any of them. And calls of functions in them."""
+"""Thirty public files, chosen before any was ported, and calls of functions in them."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Use(NamedTuple):
 
 USES = (
     Use("catalyst/utils/distributed.py", "mean_reduce", "seen = mean_reduce(x, size)"),
-    Use("core_vq.py", "all_gather_variably_sized", "seen = all_gather_variably_sized(x, [2] * size), all_gather_sizes(x, 1)"),
+    Use("core_vq.py", "all_gather_variably_sized", "seen = all_gather_variably_sized(x, [2] * size)"),
     Use("core_vq.py", "all_gather_sizes", "seen = all_gather_sizes(x, 1)"),
     Use("modules/distrib.py", "average_metrics", "seen = average_metrics({'loss': 1.0 + rank, 'accuracy': 0.5}, 1.0 + rank)"),
     Use("modules/distrib.py", "broadcast_tensors", "broadcast_tensors([x, i], size - 1)\nseen = x, i"),

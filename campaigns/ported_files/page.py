@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from campaigns.ported_files.functions import Outcome
+from campaigns.ported_files.functions import PACONVERT, Outcome
 from campaigns.ported_packages.listed import Package
 
 _FILE = Path(__file__).resolve().parents[2] / "docs" / "ported_files.md"
 _HEAD = """\
 # Public files, ported with every scope
 
-{files} files of public packages, which were chosen before a port was tried on any of them. `ported` are places that the
+{files} files of public packages, chosen before any of them was ported; faults that they showed have since been mended
+(a crash, and a quote in a formatted string). `ported` are places that the
 port has written, `left` entries of what it leaves, `changed` entries of what differs, each with the three scopes
 `collectives` / `statements` / `files`. `silent` are uses of the source's API that are neither ported nor reported, as a
 program finds them that shares nothing with the port. Most of what the wider scopes leave are functions of tensors that
@@ -29,6 +31,8 @@ _FUNCTIONS = """
 
 {functions} functions of these files, on two ranks with the same numbers before and after: the port computes with the
 target's tensors where `--scope files` leaves nothing in the function and what it calls, and with the source's otherwise.
+Next to it stands what PaConvert makes of the same file, run as it is on shim's frontend of Paddle. Functions with equal
+results: {counts}.
 
 | function | to | tensors of | outcome |
 | --- | --- | --- | --- |
@@ -67,13 +71,25 @@ def write(rows: Sequence[Row], outcomes: Sequence[Outcome]) -> None:
         counts = [" / ".join(map(str, column)) for column in columns]
         cells = [name, target.replace("_", "-"), *counts, str(sum(row.silent for row in of_file))]
         text += f"| {' | '.join(cells)} |\n"
-    text += _FUNCTIONS.format(functions=len({outcome.use for outcome in outcomes}))
+    kinds = Counter(outcome.target for outcome in outcomes if outcome.tensors and not outcome.differs)
+    told = (f"{number} {_way(target)}" for target, number in kinds.items())
+    functions = len({outcome.use for outcome in outcomes})
+    text += _FUNCTIONS.format(functions=functions, counts=", ".join(told))
     for outcome in outcomes:
         cells = [
             f"`{outcome.use.name}` of {outcome.use.file}",
             outcome.target.replace("_", "-"),
             outcome.tensors or "–",
-            outcome.differs or "equal",
+            _told(outcome),
         ]
         text += f"| {' | '.join(cells)} |\n"
     _FILE.write_text(text, encoding="utf-8")
+
+
+def _way(target: str) -> str:
+    return f"by {PACONVERT}" if target == PACONVERT else f"to {target.replace('_', '-')}"
+
+
+def _told(outcome: Outcome) -> str:
+    result = (outcome.differs or ("equal" if outcome.tensors else "left")).replace("|", "/")[:100]
+    return f"{result}; reported as {', '.join(outcome.told)}" if outcome.differs and outcome.told else result

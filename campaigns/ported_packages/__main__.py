@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import subprocess
 import sys
 import time
 from collections.abc import Sequence
@@ -22,7 +21,7 @@ Fetch packages from the package index, port every file of theirs that uses colle
 of it. PaConvert, the converter from torch to Paddle, gets the same files. Nothing of the packages is installed or run.
 The exit status is 1 where a file no longer parses, a use of the API is neither ported nor reported, or a line without one has changed.
 """
-CACHE = Path(os.environ.get("XDGCACHE_HOME", "~/.cache")).expanduser() / "shim" / "ported_packages"
+CACHE = Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")).expanduser() / "shim" / "ported_packages"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -83,22 +82,14 @@ def _chosen(package: Package, folder: Path) -> list[Path]:
 def _by_paconvert(chosen: Sequence[Path], cache: Path) -> tuple[Counts, float]:
     """Return the counts of PaConvert for the files in *chosen* that use collectives."""
     counts, seconds = Counts(), 0.0
-    program = fetching.paconvert(cache)
     for file in sorted(file for path in chosen for file in (path.rglob("*.py") if path.is_dir() else [path])):
         before = file.read_text(encoding="utf-8", errors="replace")
         if measure(file.name, before, before, "torch", None) is None:
             continue
-        out = cache / "converted.py"
-        out.unlink(missing_ok=True)
         began = time.perf_counter()
-        subprocess.run(
-            [program, "-i", file, "-o", out, "--log_dir", os.devnull],
-            check=False,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
+        after = fetching.converted(file, cache)
         seconds += time.perf_counter() - began
-        one = measure(file.name, before, out.read_text(encoding="utf-8") if out.exists() else "(", "torch", None)
+        one = measure(file.name, before, "(" if after is None else after, "torch", None)
         if one is not None:
             counts.add(one)
     return counts, seconds

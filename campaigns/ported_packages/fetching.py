@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import tarfile
@@ -47,7 +48,16 @@ def _download(name: str, version: str, cache: Path) -> Path:
     return path
 
 
-def paconvert(cache: Path) -> Path:
+def converted(file: Path, cache: Path) -> str | None:
+    """Return what PaConvert makes of *file*; None where it makes nothing."""
+    out = cache / "converted.py"
+    out.unlink(missing_ok=True)
+    command = [str(each) for each in (_paconvert(cache), "-i", file, "-o", out, "--log_dir", os.devnull)]
+    subprocess.run(command, check=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    return out.read_text(encoding="utf-8") if out.exists() else None
+
+
+def _paconvert(cache: Path) -> Path:
     """Return PaConvert's command, in a virtual environment of its own."""
     folder = cache / f"paconvert-{PACONVERT}"
     if not folder.exists():

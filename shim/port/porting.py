@@ -112,9 +112,7 @@ def _ported(source: str, plan: Plan) -> Ported:
     port_imports(port, spelling, walk.imports)
     if plan.scope != "collectives" and plan.source != plan.target:
         port_statements(port)
-    for text, _ in file.nodes.of(cst.FormattedString):
-        if text.end == '"':  # before Python 3.12 it ends at the next one
-            port.edits.swap_quotes(*file.span(text))
+    port.edits.fit_quotes([(*file.span(text), text.end) for text, _ in file.nodes.of(cst.FormattedString)])
     for start, end in port.comments.spans():
         port.edits.keep(start, end)
     entries = sorted(each for each in port.entries if not port.comments.hides(each))

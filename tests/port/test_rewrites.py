@@ -27,6 +27,19 @@ def port(source: str, one: str, other: str) -> Ported:
 
 
 REWRITES = [
+    # strings within formatted ones, of either quote
+    (
+        "torch",
+        "mindspore",
+        """f"{start(dist.init_process_group('nccl'))}\"""",
+        """f"{start(dist.init_process_group('hccl'))}\"""",
+    ),
+    (
+        "torch",
+        "mindspore",
+        """f'{start(dist.init_process_group("nccl"))}'""",
+        """f'{start(dist.init_process_group("hccl"))}'""",
+    ),
     # flags, and the order of parameters
     ("torch", "paddle_3", "dist.all_reduce(t, async_op=True)", "dist.all_reduce(t, sync_op=False)"),
     ("torch", "paddle_3", "dist.all_reduce(t, async_op=flag)", "dist.all_reduce(t, sync_op=not flag)"),

@@ -49,7 +49,7 @@ eq == equal     ne != not_equal      gt > greater_than    ge >= greater_equal   
 _WORDS = _OPERATORS.split()
 _TRIPLES = [*zip(_WORDS[::3], _WORDS[1::3], _WORDS[2::3], strict=True)]
 
-# Before the templates stands the kind of what the member is, if it is no tensor.
+# A row of what is no tensor begins with its kind.
 TENSOR_MEMBERS: Mapping[str, tuple[str, ...]] = {
     **{
         name: (
@@ -74,7 +74,7 @@ TENSOR_MEMBERS: Mapping[str, tuple[str, ...]] = {
     "T": ("{tensor}.T",),
     "clone": ("torch paddle: {tensor}.clone()", "mindspore: {tensor}.copy()", "mindspore: {tensor}.clone()"),
     "contiguous": ("{tensor}.contiguous()",),
-    # MindSpore 2.10's copy_ on CPUs fails where a view's memory is larger than the tensor.
+    # On CPUs MindSpore 2.10's copy_ raises RuntimeError where it copies from a view that begins where a larger tensor does.
     "copy_": (
         "torch paddle: {tensor}.copy_({other})",
         "mindspore: {tensor}.copy_({other}.copy())",
@@ -114,6 +114,16 @@ TENSOR_MEMBERS: Mapping[str, tuple[str, ...]] = {
         "paddle: paddle.is_tensor({tensor})",
         "mindspore: mindspore.ops.is_tensor({tensor})",
     ),
+    **{
+        name: (
+            "flag",
+            f"torch: torch.{name}({{tensor}})",
+            f"paddle: paddle.{name}({{tensor}})",
+            f"mindspore: mindspore.ops.{name}({{tensor}})",
+            f"torch mindspore: {{tensor}}.{name}()",
+        )
+        for name in ("is_complex", "is_floating_point")
+    },
     "is_leaf": ("flag", "torch paddle: {tensor}.is_leaf"),
     "item": ("number", "{tensor}.item()"),
     "itemsize": ("number", "torch paddle_3 mindspore: {tensor}.itemsize"),

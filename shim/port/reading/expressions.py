@@ -104,7 +104,7 @@ _MAKES_A_TENSOR = frozenset(_MAKES_A_TENSOR_NAMES.split())
 
 
 def discarded(statement: cst.CSTNode) -> Iterator[cst.BaseExpression]:
-    """Yield the expressions of which *statement*, a line's part, drops the values: its own, those chosen from, each of a list that it drops."""
+    """Yield each expression whose value *statement* drops: its own, both branches of a choice, the element of a list."""
     found = [statement.value] if isinstance(statement, cst.Expr) else []
     for value in found:
         yield value

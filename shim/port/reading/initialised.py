@@ -91,7 +91,7 @@ class Initialised:
 
     @cached_property
     def _spans(self) -> list[tuple[int, int, cst.CSTNode]]:
-        """All statements with their places, outer ones first."""
+        """All statements with the bytes that they span, outer ones first."""
         found = [each for kind in (*_COMPOUND, cst.SimpleStatementLine) for each, _ in self._file.nodes.of(kind)]
         spans = [(*self._file.span(each), each) for each in found]
         return sorted(spans, key=lambda each: (each[0], -each[1]))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from itertools import takewhile
 
 import libcst as cst
 
@@ -16,6 +15,7 @@ from shim.port.reading.expressions import flag_of, is_list
 from shim.port.reading.source_file import SourceFile
 from shim.port.rules.arguments import port_arguments
 from shim.port.rules.lists import before_call
+from shim.port.rules.partials import check_partial
 from shim.port.rules.port import Port
 from shim.port.rules.remarks import left_without, remark
 from shim.port.rules.rewriting import Given, Rewriting, bind
@@ -47,10 +47,9 @@ def port_call(
         port.check_statement(node)
     in_background = _in_background(port, given, row, target)
     rewriting = Rewriting(port, node, arguments, given, source, in_background or target, spell)
+    if len(arguments) < len(node.args):
+        rewriting.changes.append(lambda: check_partial(rewriting, name))
     port_arguments(rewriting, settled="background" if in_background is not None else "")
-    is_partial = len(arguments) < len(node.args)
-    if is_partial and (rewriting.added or not _takes_rest_alike(given, source, rewriting.target)):
-        raise not_alike(name, target)
     if in_background is not None:
         return in_background.name
     if before is not None:
@@ -176,29 +175,6 @@ class Functions:
     def may_be_value(self, node: cst.CSTNode, source: Form, target: Form) -> bool:
         """Tell whether *target* can stand where *node* is *source*: its calls are ported, or mean the same as they are."""
         return node in self.followed or _is_like(source, target)
-
-
-def not_alike(name: str, target: Form) -> Left:
-    """Return why *name* is left where it is used as a value."""
-    why = f"{name} is used as a value, and {target.name} has its parameters in another order or with another meaning"
-    advice = "Call it by name, or write a function that calls it with the target's parameters."
-    return Left("function-as-value", why, advice)
-
-
-def _takes_rest_alike(given: Sequence[Given], source: Form, target: Form) -> bool:
-    """Tell whether further arguments by position, after those *given* to a partial, are for the same parameters of both."""
-    roles = [each.parameter.role for each in given]
-    first = sum(
-        each.keyword is None for each in given
-    )  # by position, which they lose where the target has another order
-    positional = [each.role for each in target.parameters[:first]] == roles[:first]
-
-    def rest(form: Form, start: int) -> list[tuple[str, bool]]:
-        free = takewhile(lambda each: each.role not in roles, form.parameters[start:])
-        return [(each.role, each.inverted) for each in free]
-
-    ours, theirs = rest(source, first), rest(target, first if positional else 0)
-    return all(one == other for one, other in zip(ours, theirs, strict=False))
 
 
 def _roles(form: Form) -> tuple[tuple[str, str, bool], ...]:

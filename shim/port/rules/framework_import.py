@@ -92,11 +92,13 @@ class FrameworkImport:
 
         Where a statement is all gone, with the end of its line, nothing can be written after it.
         """
-        if own := self._statements():
-            return own[0]
-        for _, name, statement in self._file.top_level_imports:
+        named = [
+            statement
+            for _, name, statement in self._file.top_level_imports
+            if f"{self._file.api.canonical(name)}.".startswith(f"{self._framework}.")
+        ]
+        for statement in (*self._statements(), *named):
             start, end = self._file.span(statement)
-            is_named = f"{self._file.api.canonical(name)}.".startswith(f"{self._framework}.")
-            if is_named and not self._edits.replaces(start, end + 1):
+            if not self._edits.replaces(start, end + 1):
                 return statement
         return next((each for each in self._file.stars if each in self._file.always_run), None)

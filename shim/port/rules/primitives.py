@@ -126,6 +126,8 @@ class Primitives:
         separator = ", " if source.takes and rest else ""
         call = self._spell(where, target.name)
         body = [each.format(call=call, rest=separator + rest, size=size) for each in source.body]
+        if port.plan.scope != "collectives" and port.target.framework != "mindspore":
+            body = [each.replace(".copy()", ".clone()") for each in body]  # the tensors are the target's
         indent = port.file.module.default_indent
         return [f"def {function.name}({parameters}):", *(indent + each.replace("    ", indent) for each in body)]
 

@@ -10,6 +10,7 @@ from shim.port.correspondences.returning import returned
 from shim.port.correspondences.table import Form, recorded, rows_with
 from shim.port.plan import Left
 from shim.port.reading.expressions import discarded, flag_of, passed
+from shim.port.reading.source_file import below
 from shim.port.rules.port import Port
 
 
@@ -100,12 +101,12 @@ def remark(port: Port, node: cst.Call, row: str, source: Form, target: Form) -> 
             f"{source.name} returns the rank that sent, and {target.name} does not",
             "Use the rank that the call names.",
         )
-    elif row == "destroy" and node.args and port.target.framework == "mindspore" and _makes_several_groups(port):
+    elif row == "destroy" and node.args and port.target.framework == "mindspore" and not _makes_one_group(port):
         port.changed(
             node,
             "groups-of-same-ranks",
-            "MindSpore's groups of the same ranks are one group, and the others go with this one",
-            "Destroy none that has the ranks of another one.",
+            "In MindSpore, groups with the same ranks are one group, and this call destroys all of them",
+            "Destroy a group only when no group with the same ranks, be it the world, is still in use.",
         )
     elif "paddle" in (port.source.framework, port.target.framework) and _is_synchronous(node, source):
         if not _is_statement(port, node):
@@ -124,9 +125,14 @@ def remark(port: Port, node: cst.Call, row: str, source: Form, target: Form) -> 
         )
 
 
-def _makes_several_groups(port: Port) -> bool:
-    names = [port.file.imported(call.func) or "" for call, _ in port.file.nodes.of(cst.Call)]
-    return sum(name.endswith(".new_group") for name in names) > 1
+def _makes_one_group(port: Port) -> bool:
+    """Tell whether the file makes a single group besides the world, of ranks that it gives, by a call outside of loops."""
+    nodes = port.file.nodes
+    names = [*nodes.of(cst.Name), *nodes.of(cst.Attribute)]
+    uses = [each for each, _ in names if (port.file.imported(each) or "").endswith(".new_group")]
+    calls = [call for call, _ in nodes.of(cst.Call) if call.func in uses and call.args]
+    loops = [each for kind in (cst.For, cst.While, cst.ListComp, cst.GeneratorExp) for each, _ in nodes.of(kind)]
+    return len(uses) == len(calls) == 1 and not any(calls[0] in below(loop) for loop in loops)
 
 
 def _is_synchronous(node: cst.Call, source: Form) -> bool:

@@ -14,8 +14,9 @@ from shim.port.plan import Left
 from shim.port.reading.groups import GROUP_CLASSES
 from shim.port.reading.source_file import below, literal_name
 from shim.port.rules.before_init import answer_before_init, report_early_questions, report_early_value
-from shim.port.rules.calls import SPAWN, Functions, not_alike, port_call, port_spawn
+from shim.port.rules.calls import SPAWN, Functions, port_call, port_spawn
 from shim.port.rules.groups import exchange, is_world_at_import, member_row, port_member, report_possible_group
+from shim.port.rules.partials import not_alike
 from shim.port.rules.port import Port
 from shim.port.rules.primitives import Primitives
 from shim.port.rules.remarks import report_source_tensors, report_star, report_unknown

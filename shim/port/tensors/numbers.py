@@ -18,7 +18,7 @@ from shim.port.tensors.members import match, report_unknown
 
 _SMALL = ("uint8", "int8", "int16")
 _KEEP = """
-T clone contiguous cpu cuda detach mT max max_along min values
+T clone contiguous copy_ cpu cuda detach expand_as fill_ mT max max_along min t values view_as zero_
 """
 
 
@@ -58,7 +58,7 @@ def _of_call(port: Port, node: cst.Call, function: cst.Name | cst.Attribute, see
     name = port.file.imported(function)
     rows = tensor_rows(name or f".{port.file.code(function).rpartition('.')[2]}", port.plan.source)
     found = next(iter(rows), None)
-    if found is None or found[0].lstrip(".") not in KEEP_DTYPE:
+    if found is None or found[0].strip("._") not in KEEP_DTYPE:
         member = match(port, node)
         if member is None:
             return None
@@ -88,8 +88,8 @@ def _dtype(port: Port, node: cst.BaseExpression) -> str | None:
 def report_text(port: Port, value: cst.BaseExpression) -> None:
     """Report *value* if it is a dtype of which the program makes a text."""
     if port.between_frameworks and port.tensors.of(value) == "dtype":
-        why = f"the text of {port.file.code(value)} is another one in {port.target.framework}"
-        port.changed(value, "text-of-dtype", why, "Compare dtypes themselves, and write their names by hand.")
+        why = f"the text of {port.file.code(value)} reads differently in {port.target.framework}"
+        port.changed(value, "text-of-dtype", why, "Compare dtypes, not their texts.")
 
 
 def port_format(port: Port, node: cst.FormattedStringExpression) -> None:

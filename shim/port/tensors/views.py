@@ -114,7 +114,7 @@ _VIEWS = ("contiguous", "detach", "flatten", "reshape", "squeeze", "t", "transpo
 
 
 def written_parts(port: Port, kinds: TensorKinds) -> set[cst.CSTNode]:
-    """Return the calls that take a tensor to parts into which a collective, ``copy_``, an operator in place or an assignment writes."""
+    """Return the calls that take a tensor to parts into which a collective, a method or an operator in place, or an assignment writes."""
     if not port.to_or_from("paddle"):
         return set()
     parts, found = _Parts(port, kinds.evidence), set()
@@ -151,8 +151,8 @@ def _written(port: Port, call: cst.Call) -> Iterator[cst.BaseExpression]:
     if not isinstance(call.func, (cst.Name, cst.Attribute)):
         return
     name = port.file.imported(call.func)
-    if name is None and isinstance(call.func, cst.Attribute) and call.func.attr.value == "copy_":
-        yield call.func.value
+    if name is None and isinstance(call.func, cst.Attribute) and call.func.attr.value.endswith("_"):
+        yield call.func.value  # torch's and Paddle's way to say that a method writes
     for row, form in rows_with(name, port.plan.source) if name is not None else ():
         if row not in _SENT and not _is_to_send(port, form, call):
             for value, parameter in passed(call, form):

@@ -167,8 +167,9 @@ class _Walk(cst.CSTVisitor):
         if not self._is_inside:
             return
         self._calls.append(node)
-        if isinstance(node.func, cst.Name) and node.func.value in ("str", "repr") and node.args:
-            report_text(self.port, node.args[0].value)
+        if self.port.file.code(node.func).rpartition(".")[2] in ("str", "repr", "format"):
+            for argument in node.args:
+                report_text(self.port, argument.value)
         name = self.port.file.imported(node.func) if isinstance(node.func, (cst.Name, cst.Attribute)) else None
         if name is not None and self._is_collective(name):
             return

@@ -1,6 +1,6 @@
 """Small programs whose port used to be wrong without an entry. ``run`` returns what a program has computed.
 
-A comment at the end of an awkward line names the rules of its entries, with the frameworks on the way to which it has them: see the test.
+A comment such as ``# paddle: function-as-value`` ends a line that gets an entry of this rule on the way to Paddle; ``all`` stands for every target.
 """
 
 from __future__ import annotations

@@ -83,7 +83,8 @@ class Drawn(NamedTuple):
 
 def _body(piece: Piece, api: str, number: int) -> str:
     text = {**PROGRAMS, **TENSOR_PIECES}[piece.program].strip()
-    text = text.replace("\n    <destroy(group=group)>", "")  # in MindSpore all groups of the same ranks go with it
+    if api == "mindspore":  # where all groups of the same ranks go with it
+        text = text.replace("\n    <destroy(group=group)>", "")
     if piece.in_background:
         text = _STATEMENT.sub(r"handle = <\1, background=True)>\nhandle.wait()", text)
     if piece.group and "group=" not in text:
@@ -164,8 +165,9 @@ class _Styling(ast.NodeTransformer):
         elif self._style == "another name":
             node.func = self._named(node.func, f"call_{mark}")
         elif self._style == "partial" and node.keywords:
-            node.func = ast.Call(ast.Attribute(ast.Name("functools"), "partial"), [node.func], node.keywords)
-            node.keywords = []
+            now, later = node.keywords[::2], node.keywords[1::2]
+            node.func = ast.Call(ast.Attribute(ast.Name("functools"), "partial"), [node.func], now)
+            node.keywords = later
         elif self._style == "in a lambda":
             return ast.Call(
                 self._named(ast.Lambda(ast.arguments([], [], None, [], [], None, []), node), f"later_{mark}"), [], []

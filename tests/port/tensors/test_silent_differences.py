@@ -158,6 +158,8 @@ SUMS = [
     ("x.to(torch.{0})", "{1}.sum(dtype=paddle.int64)"),
     ("torch.zeros(2, dtype=torch.{0}).view(-1)", "{1}.sum(dtype=paddle.int64)"),
     ("torch.zeros(2, dtype=torch.{0})[1:]", "{1}.sum(dtype=paddle.int64)"),
+    ("x.to(torch.{0}).masked_fill(x > 1, 2)", "{1}.sum(dtype=paddle.int64)"),
+    ("x.to(torch.{0}).masked_fill_(x > 1, 2)", "{1}.sum(dtype=paddle.int64)"),
 ]
 
 
@@ -226,3 +228,15 @@ def test_mindspore_refuses_to_format_a_tensor() -> None:
     with pytest.raises(TypeError, match="format string"):
         f"{importlib.import_module('mindspore').Tensor(1.5):.1f}"
     assert f"{importlib.import_module('paddle').to_tensor(1.5):.1f}" == "1.5"
+
+
+# texts of dtypes
+
+TEXTS = ["str(x.dtype)", "repr(x.dtype)", "format(x.dtype)", "'{}'.format(x.dtype)", "f'{x.dtype}'"]
+
+
+@pytest.mark.parametrize("other", ["paddle_3", "mindspore"])
+def test_texts_of_dtypes_are_told(other: str) -> None:
+    for text in TEXTS:
+        assert told(port(f"a = {text}", "torch", other)) == [("changed", "text-of-dtype", BODY)], text
+    assert not told(port("a = x.dtype == torch.float32, str(n), f'{n}'", "torch", other))

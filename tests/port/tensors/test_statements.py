@@ -69,6 +69,9 @@ REWRITES = [
     ("paddle_3", "mindspore", "y = [1] + x.shape", "y = [1] + list(x.shape)"),
     ("torch", "paddle_2", "y = x.size() + (1,)", "y = tuple(x.shape) + (1,)"),
     ("torch", "paddle_3", "y = x.size() + (1,)", "y = x.shape + (1,)"),
+    # strings within formatted ones
+    ("torch", "paddle_3", "y = f'{x.double()}'", "y = f'{x.astype(\"float64\")}'"),
+    ("torch", "paddle_3", 'y = f"{x.double()}"', "y = f\"{x.astype('float64')}\""),
     # no tensor, or not certain to be one
     ("torch", "paddle_3", "y = 'a b'.split()", "y = 'a b'.split()"),
     ("torch", "mindspore", "y = n.size", "y = n.size"),

@@ -22,6 +22,9 @@ WRITTEN = [
     "self.parts = x.chunk(2)\n    dist.recv(self.parts[0], 1)",
     "a, b = x.chunk(2)\n    dist.all_to_all_single(b, y)",
     "a, b = x.chunk(2)\n    dist.batch_isend_irecv([dist.P2POp(dist.irecv, a, 0)])",
+    "a, b = x.chunk(2)\n    dist.all_reduce(y)\n    b.zero_()",
+    "a, b = x.chunk(2)\n    dist.all_reduce(y)\n    a.masked_fill_(a > 1, 0.5)",
+    "for part in x.split(2):\n        dist.all_reduce(y)\n        part.mul_(2)",
     "a, b = x.chunk(2)\n    dist.all_reduce(y)\n    a += y",
     "a, b = x.chunk(2)\n    dist.all_reduce(y)\n    a.copy_(y)",
 ]
@@ -41,7 +44,7 @@ def test_parts_that_are_written(body: str, annotation: str) -> None:
     (entry,) = entries(body, "torch", "paddle_3", annotation)
     assert entry.kind == "left"
     assert "x." in body.splitlines()[entry.line - 4]
-    by_copy = "copy_" in body or ("+=" in body and annotation)
+    by_copy = "copy_" in body or (annotation and any(each in body for each in ("+=", "zero_", "masked_fill_", "mul_")))
     assert bool(entries(body, "torch", "mindspore", annotation)) == bool(by_copy)
 
 

@@ -111,12 +111,25 @@ def test_gradients_and_elements_are_changed_in_place(rank: int) -> None:
     np.testing.assert_array_equal(found[0][1], [2.5, 5.0])
 
 
-def test_an_import_goes_once_whose_uses_are_collectives_and_tensors() -> None:
-    source = (
-        "from mindspore import Tensor\nfrom mindspore.ops import operations as P\n"
-        "from mindspore.mint.distributed import all_gather_object\nsum_of = P.AllReduce()\n"
-        "def f(x: Tensor):\n    return sum_of(x)\n"
-    )
-    text = port_source(source, Plan("mindspore", "torch", scope="files")).text
-    compile(text, "<ported>", "exec")
+AN_IMPORT = (
+    "from mindspore.ops import operations as P\nimport mindspore.mint.distributed as dist\nsum_of = P.AllReduce()\n"
+)
+OF_PRIMITIVES = [
+    f"from mindspore import Tensor\n{AN_IMPORT}def run(x: Tensor):\n    return sum_of(x)\n",
+    f"{AN_IMPORT}def run(x):\n    y = sum_of(x)\n    dist.broadcast(y, 0)\n    return y if y.is_floating_point() else y * 2\n",
+]
+
+
+@pytest.mark.frameworks
+@pytest.mark.ranks(2)
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("target", ["torch", "paddle_3"])
+@pytest.mark.parametrize("source", OF_PRIMITIVES)
+def test_an_import_goes_whose_uses_are_all_ported(rank: int, source: str, target: str) -> None:
+    text = port_source(source, Plan("mindspore", target, scope="files")).text
     assert "operations" not in text
+    names: dict[str, Any] = {}
+    exec(compile(text, "<ported>", "exec"), names)
+    start = "init_parallel_env" if target == "paddle_3" else "init_process_group"
+    getattr(names["dist"], start)()
+    np.testing.assert_array_equal(array(names["run"](tensor(target, np.arange(3.0) + rank))), np.arange(3.0) * 2 + 1)

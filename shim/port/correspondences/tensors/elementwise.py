@@ -51,6 +51,7 @@ METHODS = {
         "torch: .clip(min=None, max=None)",
     ),
     "masked_fill": ("torch paddle mindspore: .masked_fill(mask, value)",),
+    "masked_fill_": ("torch paddle: .masked_fill_(mask, value)", "mindspore: =.masked_fill(mask, value)"),
 }
 
 _SIGN = "of NaN is NaN in Paddle and 0 elsewhere"
