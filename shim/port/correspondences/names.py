@@ -71,6 +71,8 @@ _OTHER_PATHS = {
 }
 _DTYPE_MODULES = ("mindspore.common.dtype.", "mindspore.dtype.")
 
+# Classes that the others lack: annotations say object in place of them.
+OBJECTS_IN_ANNOTATIONS = frozenset(("torch.Generator", "torch.autograd.function.FunctionCtx", "torch.device"))
 AUTOGRAD_CLASSES = frozenset(("torch.autograd.Function", "paddle.autograd.PyLayer", "mindspore._Function"))
 
 

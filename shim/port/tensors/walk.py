@@ -8,10 +8,11 @@ from dataclasses import dataclass, field, replace
 import libcst as cst
 
 from shim.port.correspondences.members import templates_of
-from shim.port.correspondences.names import tensor_name_for
+from shim.port.correspondences.names import OBJECTS_IN_ANNOTATIONS, tensor_name_for
 from shim.port.correspondences.table import rows_with, tensor_rows
 from shim.port.plan import Entry
 from shim.port.reading.evidence import CollectiveCallers, is_autograd, outermost
+from shim.port.reading.source_file import below
 from shim.port.reading.tensor_kinds import PAIRED
 from shim.port.rules.port import Port
 from shim.port.tensors.autograd import port_autograd
@@ -284,7 +285,10 @@ class _Walk(cst.CSTVisitor):
             self.unported.add(self._outer, node, name, self.callers)
             return False
         target = tensor_name_for(name, self.port.plan.source, self.port.plan.target)
-        if target is None:
+        if target is None and name in OBJECTS_IN_ANNOTATIONS and self._is_in_annotation(node):
+            self.port.edits.replace(*self.port.file.span(node), "object")
+            self.port.places += 1
+        elif target is None:
             self._note(node, lambda: report_unknown(self.port, node, name))
         else:
             if target.rpartition(".")[2].startswith("_"):
@@ -294,6 +298,9 @@ class _Walk(cst.CSTVisitor):
                 )
             self.port.attempt(node, lambda: self._write(node, target))
         return False
+
+    def _is_in_annotation(self, node: cst.CSTNode) -> bool:
+        return any(node in below(annotation) for annotation, _ in self.port.file.nodes.of(cst.Annotation))
 
     def _is_collective(self, name: str) -> bool:
         return self.port.source.is_collective(name) or bool(rows_with(name, self.port.plan.source))

@@ -133,3 +133,11 @@ def test_an_import_goes_whose_uses_are_all_ported(rank: int, source: str, target
     start = "init_parallel_env" if target == "paddle_3" else "init_process_group"
     getattr(names["dist"], start)()
     np.testing.assert_array_equal(array(names["run"](tensor(target, np.arange(3.0) + rank))), np.arange(3.0) * 2 + 1)
+
+
+def test_annotations_of_classes_that_the_target_lacks_say_object() -> None:
+    source = "import torch\nimport torch.distributed as dist\ndef f(x: torch.Tensor, where: 'torch.device' = None, how: torch.device = {}):\n    dist.broadcast(x, 0)\n"
+    ported = port_source(source.format("None"), Plan("torch", "paddle_3", scope="files"))
+    assert "how: object = None" in ported.text
+    value = port_source(source.format("torch.device('cpu')"), Plan("torch", "paddle_3", scope="files"))
+    assert [entry.rule for entry in value.entries if entry.kind == "left"] == ["tensor-function"]
