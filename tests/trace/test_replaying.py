@@ -134,11 +134,13 @@ def test_what_cannot_be_replayed_is_refused(options: list[str], text: str, recor
 
 
 def test_pauses_are_kept_unless_told_otherwise(recorded: Callable[..., Path]) -> None:
-    folder = recorded("for _ in range(3):\n    dist.barrier()\n    time.sleep(0.2)\n", 2)
+    folder = recorded(
+        "for _ in range(3):\n    dist.barrier()\n    time.sleep(0.5)\n", 2
+    )  # a busy machine takes 0.4 s without them
     kept, dropped = (
         float(re.search(r"again in (\S+) s", replay(folder, *options).stdout)[1]) for options in ([], ["--no-pauses"])
     )  # type: ignore[index]
-    assert dropped < 0.35 < kept
+    assert dropped < 0.95 < kept
 
 
 def test_calls_come_from_the_recorded_line() -> None:

@@ -51,12 +51,12 @@ def ranks(request: pytest.FixtureRequest) -> Iterator[Ranks]:
     started.close()
 
 
-def run_many(check: Callable[[Drawn], None], source: str, examples: int, *, tensors: bool = False) -> None:
+def run_many(check: Callable[[Drawn], None], source: str, programs: int, *, tensors: bool = False) -> None:
     """Draw so many programs and *check* each: always the same few in the gate, and others every night."""
-    number = 0 if examples < NIGHTLY else random.randrange(1 << 32)
+    number = 0 if programs < NIGHTLY else random.randrange(1 << 32)
     print(f"drawn with seed {number}")
     how = settings(
-        max_examples=examples,
+        max_examples=programs,
         deadline=None,
         database=None,
         phases=[Phase.generate, Phase.shrink],
@@ -78,23 +78,23 @@ def complete(found: Mapping[str, Ported], told: Counter[str]) -> dict[str, str]:
 
 @pytest.mark.frameworks
 @pytest.mark.parametrize("ranks", [3, pytest.param(2, marks=pytest.mark.nightly)], indirect=True)
-@pytest.mark.parametrize("examples", [6, *MANY])
+@pytest.mark.parametrize("programs", [6, *MANY])
 @pytest.mark.parametrize("source", list(APIS))
-def test_ports_make_the_same_calls(ranks: Ranks, source: str, examples: int) -> None:
+def test_ports_make_the_same_calls(ranks: Ranks, source: str, programs: int) -> None:
     told = Counter[str]()
 
     def check(program: Drawn) -> None:
         found = {target: port_source(program.text, Plan(source, target)) for target in APIS if target != source}
         ranks.assert_same(program.text, complete(found, told))
 
-    run_many(check, source, examples)
+    run_many(check, source, programs)
     assert told["run"] > told["left"], told
 
 
 @pytest.mark.frameworks
 @pytest.mark.parametrize("ranks", [2, pytest.param(3, marks=pytest.mark.nightly)], indirect=True)
-@pytest.mark.parametrize("examples", [4, *MANY])
-def test_ports_of_tensors_compute_the_same(ranks: Ranks, examples: int) -> None:
+@pytest.mark.parametrize("programs", [4, *MANY])
+def test_ports_of_tensors_compute_the_same(ranks: Ranks, programs: int) -> None:
     told = Counter[str]()
 
     def check(program: Drawn) -> None:
@@ -104,7 +104,7 @@ def test_ports_of_tensors_compute_the_same(ranks: Ranks, examples: int) -> None:
             ports.update({f"{api} to {target}": other for target, other in further.items()})
         ranks.assert_same(program.text, ports, 2e-6)
 
-    run_many(check, "torch", examples, tensors=True)
+    run_many(check, "torch", programs, tensors=True)
     assert told["run"] > told["left"], told
 
 
