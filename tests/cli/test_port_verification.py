@@ -222,7 +222,7 @@ def test_files_outside_of_the_working_folder_are_refused(
     assert (status, "is not in it" in err) == (2, True)
 
 
-SCRIPTS = Path(__file__).parents[1] / "port" / "scripts"
+SCRIPTS = Path(__file__).parents[1] / "port" / "running" / "scripts"
 _IN_GATE = ("torch/moe",)
 
 
