@@ -36,7 +36,7 @@ def check_partial(rewriting: Rewriting, name: str) -> None:
         are_alike = (
             len(theirs) >= len(ours)
             and all(map(_is_like, ours, theirs))
-            and all(_is_like(each, target.named(each.name)) for each in free)
+            and all(_is_like(each, target.named(each.name)) for each in free if target.of_role(each.role) is not None)
         )
     else:
         given = [(place, argument) for call in calls for place, argument in enumerate(call.args)]

@@ -86,21 +86,17 @@ def write_member(
             part, cst.Integer
         ):  # a number has changed places with the group
             template = template.replace(place, f"({place})")
-    if any(template.count(place) > 1 for place in places):
-        for place, part in places.items():
-            is_pair = isinstance(part, cst.Attribute) and port.tensors.of(part.value) == "pair"
-            if template.count(place) > 1 and any(
-                is_pair or isinstance(each, cst.Call) for each in (part, *below(part))
-            ):
-                why = f"{port.file.code(part)} would be computed twice"
-                raise Left("computed-twice", why, "Keep it in a variable, and port again.")
-            start, end = port.file.outer_span(part)
-            template = template.replace(place, port.file.text[start:end].decode())
-        port.edits.replace(*port.file.span(node), template)
-        port.done |= {*parts, *(each for part in parts for each in below(part))}
-        port.places += 1
-    else:
-        write_template(port, node, template, parts)
+    twice = {place: part for place, part in places.items() if template.count(place) > 1}
+    for part in twice.values():
+        is_pair = isinstance(part, cst.Attribute) and port.tensors.of(part.value) == "pair"
+        if any(is_pair or isinstance(each, cst.Call) for each in (part, *below(part))):
+            why = f"{port.file.code(part)} would be computed twice"
+            raise Left("computed-twice", why, "Keep it in a variable, and port again.")
+    for place, part in twice.items():
+        start, end = port.file.outer_span(part)
+        template = template.replace(place, port.file.text[start:end].decode())
+        port.done |= {part, *below(part)}
+    write_template(port, node, template, [part for place, part in places.items() if place not in twice])
 
 
 def _is_beside(template: str, place: str) -> bool:

@@ -11,6 +11,7 @@ from shim.port.correspondences.members import templates_of, tensor_templates
 from shim.port.correspondences.names import dtype_of, tensor_name_for
 from shim.port.plan import Left
 from shim.port.reading.expressions import flag_of, is_closed, literal_of
+from shim.port.reading.source_file import below
 from shim.port.rules.port import Port
 from shim.port.rules.templates import matched, write_member
 
@@ -70,6 +71,8 @@ def port_member(port: Port, node: cst.BaseExpression, row: str, parts: Sequence[
     if port.between_frameworks:
         if row == "to_dtype":
             _port_dtype(port, parts[1])
+        if row == "copy_":
+            template = _copied(port, template, *parts)
         if row == "contiguous" and isinstance(parts[0], (cst.Name, cst.Attribute)):
             template = _contiguous(port, node, template)
     write_member(port, node, template, parts, port.framework.spell)
@@ -90,6 +93,19 @@ def _port_dtype(port: Port, value: cst.BaseExpression) -> None:
             f"{port.file.code(value)} may be a dtype or a device",
             "Convert to a dtype by the target's function; leave out a move to the rank's own device.",
         )
+
+
+def _copied(port: Port, template: str, tensor: cst.BaseExpression, other: cst.BaseExpression) -> str:
+    """Keep the shape of *tensor*, which Paddle's ``copy_`` gives that of *other*, where the source does not show that they are equal."""
+    code = port.file.code(tensor)
+    if port.target.framework != "paddle":
+        return "{tensor}.copy_({other})" if isinstance(other, cst.BinaryOperation) else template
+    shows_shape = port.file.code(other).endswith((f"({code}.shape)", f"_as({code})", f"_like({code})")) or (
+        isinstance(other, cst.BinaryOperation) and code in (port.file.code(other.left), port.file.code(other.right))
+    )
+    if shows_shape or any(isinstance(each, cst.Call) for each in (tensor, *below(tensor))):
+        return template
+    return "{tensor}.copy_({other}.expand({tensor}.shape))"
 
 
 def _contiguous(port: Port, node: cst.BaseExpression, template: str) -> str:

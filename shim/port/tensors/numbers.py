@@ -42,8 +42,16 @@ def _small(port: Port, node: cst.CSTNode, seen: frozenset[Hashable] = frozenset(
         return _of_call(port, node, node.func, seen)
     if isinstance(node, cst.Attribute) and (member := match(port, node)) is not None:
         return _small(port, member[1][0], seen) if member[0] in _KEEP.split() else None
-    if isinstance(node, cst.BinaryOperation) and "number" in (port.tensors.of(node.left), port.tensors.of(node.right)):
-        return _small(port, node.left, seen) or _small(port, node.right, seen)
+    if isinstance(node, (cst.BinaryOperation, cst.IfExp)):
+        sides = (node.left, node.right) if isinstance(node, cst.BinaryOperation) else (node.body, node.orelse)
+        if isinstance(getattr(node, "operator", None), cst.Divide) or any(
+            isinstance(each, cst.Float) for each in sides
+        ):
+            return None
+        found = {_small(port, side, seen) for side in sides if port.tensors.of(side) != "number"}
+        return found.pop() if len(found) == 1 else None
+    if isinstance(node, (cst.UnaryOperation, cst.ListComp)):
+        return _small(port, node.expression if isinstance(node, cst.UnaryOperation) else node.elt, seen)
     evidence = port.tensors.evidence
     variable = evidence.variable(node)
     if variable is not None and variable not in seen:
@@ -63,7 +71,11 @@ def _of_call(port: Port, node: cst.Call, function: cst.Name | cst.Attribute, see
         if member is None:
             return None
         if member[0] == "to_dtype":
-            return _dtype(port, member[1][1])
+            dtype = member[1][1]
+            is_others = isinstance(dtype, cst.Attribute) and dtype.attr.value == "dtype"
+            return _small(port, cst.ensure_type(dtype, cst.Attribute).value, seen) if is_others else _dtype(port, dtype)
+        if member[0] == "type_as":
+            return _small(port, member[1][1], seen)
         return _small(port, member[1][0], seen) if member[0] in _KEEP.split() else None
     given = {parameter.role: value for value, parameter in passed(node, found[1])}
     if "dtype" in given:
@@ -87,9 +99,33 @@ def _dtype(port: Port, node: cst.BaseExpression) -> str | None:
 
 def report_text(port: Port, value: cst.BaseExpression) -> None:
     """Report *value* if it is a dtype of which the program makes a text."""
-    if port.between_frameworks and port.tensors.of(value) == "dtype":
+    name = port.file.imported(value) or ""
+    is_named = (tensor_name_for(name, port.plan.source, "paddle_3") or "Tensor").rpartition(".")[2].islower()
+    if port.between_frameworks and (port.tensors.of(value) == "dtype" or (name and is_named)):
         why = f"the text of {port.file.code(value)} reads differently in {port.target.framework}"
         port.changed(value, "text-of-dtype", why, "Compare dtypes, not their texts.")
+
+
+def port_number(port: Port, call: cst.Call) -> None:
+    """Format the numbers in the tensors that *call*, of ``format``, gets with a format."""
+    if port.target.framework != "mindspore" or port.source.framework == "mindspore" or not call.args:
+        return
+    values = [argument.value for argument in call.args]
+    function = call.func
+    if isinstance(function, cst.Name):
+        values = values[:1] if len(values) == 2 else []
+    elif not isinstance(function, cst.Attribute) or ":" not in port.file.code(function.value):
+        values = []
+    for value in values:
+        if port.tensors.of(value) == "tensor":
+            _take_number(port, value)
+
+
+def _take_number(port: Port, value: cst.BaseExpression) -> None:
+    start, end = port.file.outer_span(value)
+    port.edits.insert(start, "" if is_closed(value) else "(")
+    port.edits.insert_after(end, ".item()" if is_closed(value) else ").item()")
+    port.places += 1
 
 
 def port_format(port: Port, node: cst.FormattedStringExpression) -> None:
@@ -103,10 +139,4 @@ def port_format(port: Port, node: cst.FormattedStringExpression) -> None:
     if node.equal is not None:
         report_unknown(port, value, f"a format with = of {port.file.code(value)}, a tensor,")
         return
-    start, end = port.file.outer_span(value)
-    if not is_closed(value):
-        port.edits.insert(start, "(")
-        port.edits.insert_after(end, ").item()")
-    else:
-        port.edits.insert_after(end, ".item()")
-    port.places += 1
+    _take_number(port, value)

@@ -203,7 +203,7 @@ def run():
     dist.init_process_group()
     rank, size = dist.get_rank(), dist.get_world_size()
     mine, found = torch.arange(2 * size) + 10 * rank, torch.zeros(2 * size, dtype=torch.int64)
-    partial(dist.all_to_all_single, async_op=False)(found, mine)  # paddle: function-as-value
+    partial(dist.all_to_all_single, async_op=False)(found, mine)  # paddle_2: function-as-value
     chosen = torch.ones(2) * rank
     partial(dist.broadcast, chosen, src=size - 1)()
     partial(dist.all_reduce, op=dist.ReduceOp.MAX)(mine)

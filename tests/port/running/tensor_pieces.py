@@ -80,6 +80,14 @@ output = torch.zeros_like(rows)
 <all_to_all_whole(output=output, input=rows)>
 seen += [output, output.T[0], output.mean(dim=0)]
 """,
+    "a copy that is spread": """
+table = torch.zeros(2, 3)
+row = mine + 1
+<all_reduce(tensor=row)>
+table.copy_(row)
+table[1].copy_(mine)
+seen += [table, table.sum()]
+""",
     "a mask": """
 kept = mine > 1
 found = torch.where(kept, mine, torch.zeros_like(mine))

@@ -160,6 +160,10 @@ SUMS = [
     ("torch.zeros(2, dtype=torch.{0})[1:]", "{1}.sum(dtype=paddle.int64)"),
     ("x.to(torch.{0}).masked_fill(x > 1, 2)", "{1}.sum(dtype=paddle.int64)"),
     ("x.to(torch.{0}).masked_fill_(x > 1, 2)", "{1}.sum(dtype=paddle.int64)"),
+    ("x.to(torch.zeros(2, dtype=torch.{0}).dtype)", "{1}.sum(dtype=paddle.int64)"),
+    ("(-torch.zeros(2, dtype=torch.{0}))", "{1}.sum(dtype=paddle.int64)"),
+    ("(x.to(torch.{0}) + x.to(torch.{0}))", "{1}.sum(dtype=paddle.int64)"),
+    ("[torch.zeros(2, dtype=torch.{0}) for _ in range(n)][0]", "{1}.sum(dtype=paddle.int64)"),
 ]
 
 
@@ -185,7 +189,17 @@ def test_sums_of_small_integers_stay_small_from_paddle(other: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "made", ["x", "torch.zeros(2)", "torch.zeros(2, dtype=torch.int32)", "x.to(torch.bool)", "x > 0"]
+    "made",
+    [
+        "x",
+        "torch.zeros(2)",
+        "x.to(torch.uint8) * 1.5",
+        "x.to(torch.uint8) / 2",
+        "x + x.to(torch.uint8)",
+        "torch.zeros(2, dtype=torch.int32)",
+        "x.to(torch.bool)",
+        "x > 0",
+    ],
 )
 def test_other_sums(made: str) -> None:
     assert written(port(f"a = ({made}).sum()", "torch", "paddle_3")).endswith(").sum()")
@@ -232,7 +246,14 @@ def test_mindspore_refuses_to_format_a_tensor() -> None:
 
 # texts of dtypes
 
-TEXTS = ["str(x.dtype)", "repr(x.dtype)", "format(x.dtype)", "'{}'.format(x.dtype)", "f'{x.dtype}'"]
+TEXTS = [
+    "str(torch.float32)",
+    "str(x.dtype)",
+    "repr(x.dtype)",
+    "format(x.dtype)",
+    "'{}'.format(x.dtype)",
+    "f'{x.dtype}'",
+]
 
 
 @pytest.mark.parametrize("other", ["paddle_3", "mindspore"])
@@ -240,3 +261,46 @@ def test_texts_of_dtypes_are_told(other: str) -> None:
     for text in TEXTS:
         assert told(port(f"a = {text}", "torch", other)) == [("changed", "text-of-dtype", BODY)], text
     assert not told(port("a = x.dtype == torch.float32, str(n), f'{n}'", "torch", other))
+
+
+def test_calls_of_format_get_numbers_in_mindspore() -> None:
+    code = "a = '{:.3f} {}'.format(x.sum(), n), format(x + y, '.2f'), '{}'.format(x), format(x)"
+    after = "a = '{:.3f} {}'.format(x.sum().item(), n), format((x + y).item(), '.2f'), '{}'.format(x), format(x)"
+    assert written(port(code, "torch", "mindspore")) == after
+    assert written(port(code, "torch", "paddle_3")) == code
+
+
+@pytest.mark.parametrize("other", ["paddle_3", "mindspore"])
+def test_what_a_method_in_place_gets_is_ported_within_it(other: str) -> None:
+    ported = port("x.mul_(torch.ones(3))\n    x.add_((y == torch.tensor([1, 2, 3])).sum())", "torch", other)
+    assert "torch." not in ported.text.replace("frontends.torch", "")
+    assert not [entry for entry in ported.entries if entry.kind == "left"]
+
+
+# copies
+
+
+@pytest.mark.parametrize(
+    ("code", "paddle", "mindspore"),
+    [
+        ("x.copy_(y)", "x.copy_(y.expand(x.shape))", "x.copy_(y.copy())"),
+        ("x.copy_(y + y)", "x.copy_((y + y).expand(x.shape))", "x.copy_(y + y)"),
+        ("x.copy_(x * 2)", "x.copy_(x * 2)", "x.copy_(x * 2)"),
+        ("x.copy_(y.view(x.shape))", "x.copy_(y.view(x.shape))", "x.copy_(y.view(x.shape).copy())"),
+        ("x.view(-1).copy_(y)", "x.view([-1]).copy_(y)", "x.view(-1).copy_(y.copy())"),
+    ],
+)
+def test_a_copy_keeps_the_shape_of_what_it_writes_into(code: str, paddle: str, mindspore: str) -> None:
+    assert written(port(code, "torch", "paddle_3")) == paddle
+    assert written(port(code, "torch", "mindspore")) == mindspore
+
+
+@pytest.mark.frameworks
+@pytest.mark.ranks(1)
+@pytest.mark.filterwarnings("ignore")
+def test_paddles_copy_takes_the_others_shape() -> None:
+    paddle: Any = importlib.import_module("paddle")
+    for dtype in ("bool", "uint8", "int16", "float16", "float32", "int64"):
+        x, y = (paddle.ones(shape).astype(dtype) for shape in ([2, 2], [2]))
+        assert x.copy_(y.expand(x.shape)).shape == [2, 2]
+        assert x.copy_(y).shape == [2]
