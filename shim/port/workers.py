@@ -41,10 +41,7 @@ def for_each(
 
 
 def _in_pool(
-    function: Callable[[_Task], _Done],
-    remaining: list[tuple[int, _Task]],
-    jobs: int,
-    suspects: list[tuple[int, _Task]],
+    function: Callable[[_Task], _Done], remaining: list[tuple[int, _Task]], jobs: int, suspects: list[tuple[int, _Task]]
 ) -> Iterator[tuple[int, _Done]]:
     """Do *remaining* tasks from its end on. When a process dies, stop, with the tasks that were handed out and not done in *suspects*."""
     pool = ProcessPoolExecutor(

@@ -100,11 +100,7 @@ TENSOR_MEMBERS: Mapping[str, tuple[str, ...]] = {
         "torch paddle: {tensor}.fill_({other})",
         "mindspore: {tensor}.copy_(mindspore.ops.full_like({tensor}, {other}))",
     ),
-    "float": (
-        "torch mindspore: {tensor}.float()",
-        "paddle: {tensor}.astype('float32')",
-        "paddle_3: {tensor}.float()",
-    ),
+    "float": ("torch mindspore: {tensor}.float()", "paddle: {tensor}.astype('float32')", "paddle_3: {tensor}.float()"),
     "grad": ("torch paddle: {tensor}.grad",),
     "is_contiguous": ("flag", "{tensor}.is_contiguous()"),
     "is_cuda": ("flag", "torch paddle_3: {tensor}.is_cuda"),
@@ -152,16 +148,10 @@ TENSOR_MEMBERS: Mapping[str, tuple[str, ...]] = {
     "stop_gradient": ("flag", "torch: (not {tensor}.requires_grad)", "paddle: {tensor}.stop_gradient"),
     "t": ("{tensor}.t()",),
     "to_dtype": ("paddle mindspore: {tensor}.astype({dtype})", "torch mindspore: {tensor}.to({dtype})"),
-    "type_as": (
-        "torch mindspore: {tensor}.type_as({other})",
-        "paddle: {tensor}.astype({other}.dtype)",
-    ),
+    "type_as": ("torch mindspore: {tensor}.type_as({other})", "paddle: {tensor}.astype({other}.dtype)"),
     "tolist": ("list", "{tensor}.tolist()"),
     "view_as": ("{tensor}.view_as({other})",),
-    "zero_": (
-        "torch paddle: {tensor}.zero_()",
-        "mindspore: {tensor}.copy_(mindspore.ops.zeros_like({tensor}))",
-    ),
+    "zero_": ("torch paddle: {tensor}.zero_()", "mindspore: {tensor}.copy_(mindspore.ops.zeros_like({tensor}))"),
     "values": (
         "torch: {tensor}.data",
         "paddle: {tensor}.detach()",
@@ -169,10 +159,7 @@ TENSOR_MEMBERS: Mapping[str, tuple[str, ...]] = {
         "paddle mindspore: {tensor}.data",
     ),
     **{
-        name: (
-            f"torch mindspore: {{tensor}}.{name}()",
-            f"paddle: {{tensor}}.astype('{dtype}')",
-        )
+        name: (f"torch mindspore: {{tensor}}.{name}()", f"paddle: {{tensor}}.astype('{dtype}')")
         for name, dtype in (("bool", "bool"), ("int", "int32"), ("long", "int64"), ("half", "float16"))
     },
 }

@@ -46,12 +46,7 @@ def dump_of(rank: RankRecording) -> dict[str, Any]:
         groups.setdefault(name, {"name": name, "desc": desc, "ranks": str(list(members))})
         entries.append(_entry(call, len(entries), (name, desc), numbers[name], members))
         numbers[name] += 1
-    return {
-        "version": VERSION,
-        "pg_config": groups,
-        "pg_status": {},
-        "entries": entries,
-    }
+    return {"version": VERSION, "pg_config": groups, "pg_status": {}, "entries": entries}
 
 
 def _members(call: Call) -> tuple[int, ...] | None:

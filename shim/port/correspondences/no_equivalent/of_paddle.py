@@ -79,5 +79,5 @@ rpc
     it calls functions on other ranks
     Send the data with collectives.
     torch mindspore
-""",
+"""
 }
