@@ -99,7 +99,9 @@ def _changed_outside(before: str, after: str, sites: Sequence[Site], variables: 
                 if index + 1 not in of_api and not _ELSEWHERE.search(old[index]):
                     yield index + 1
         elif kind == "insert" and not of_api.intersection((first, first + 1, first + 2)):
-            yield from () if all(_IMPORT.match(line) for line in new[start:end]) else (first + 1,)
+            added = [line for line in new[start:end] if line.strip()]
+            is_function = bool(added) and added[0].startswith("def ")  # in place of a primitive's object
+            yield from () if is_function or all(_IMPORT.match(line) for line in added) else (first + 1,)
 
 
 def _arguments_lost(sites: Sequence[Site], after: str) -> int:

@@ -29,9 +29,10 @@ removed.
 | unparsable | files that are no Python any more |
 | comments | comments that are lost, in files that still parse |
 | arguments | keywords such as `group`, `async_op`, `tag` and `timeout` that calls of the API had, and the file no longer has: reported, or now an attribute of the group |
-| elsewhere | changed lines without a use of the API |
+| elsewhere | changed lines without a use of the API, but for functions that the port adds |
 
-`python -m campaigns.ported_packages --record` generates this page.
+`python -m campaigns.ported_packages --record` generates this page. [Functions of other public files](ported_files.md) are
+run before and after their ports, and as PaConvert writes them.
 
 | package | to | files | places | ported | reported | silent | unparsable | comments | arguments | elsewhere |
 | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |
