@@ -3,6 +3,22 @@
 from __future__ import annotations
 
 FUNCTIONS = {
+    **{
+        name: (
+            f"torch.nn.functional.{name}(input:tensor)",
+            f"paddle.nn.functional.{name}(x:tensor)",
+            f"mindspore.ops.{name}(input:tensor)",
+        )
+        for name in ("gelu", "silu")
+    },
+    **{
+        name: (
+            f"torch.nn.functional.{name}(input:tensor, target, *, reduction='mean')",
+            f"paddle.nn.functional.{name}(input:tensor, label:target, reduction='mean')",
+            f"mindspore.ops.{name}(input:tensor, target, reduction='mean')",
+        )
+        for name in ("l1_loss", "mse_loss")
+    },
     "bmm": (
         "torch.bmm(input:tensor, mat2:other)",
         "paddle.bmm(x:tensor, y:other)",
@@ -27,16 +43,6 @@ FUNCTIONS = {
         "paddle.nn.functional.embedding(x:index, weight)",
         "mindspore.ops.gather(input_params:weight, input_indices:index, axis:!0)",
     ),
-    "gelu": (
-        "torch.nn.functional.gelu(input:tensor)",
-        "paddle.nn.functional.gelu(x:tensor)",
-        "mindspore.ops.gelu(input:tensor)",
-    ),
-    "l1_loss": (
-        "torch.nn.functional.l1_loss(input:tensor, target, *, reduction='mean')",
-        "paddle.nn.functional.l1_loss(input:tensor, label:target, reduction='mean')",
-        "mindspore.ops.l1_loss(input:tensor, target, reduction='mean')",
-    ),
     "log_softmax": (
         "torch.nn.functional.log_softmax(input:tensor, dim:axis)",
         "paddle.nn.functional.log_softmax(x:tensor, axis)",
@@ -54,11 +60,6 @@ FUNCTIONS = {
         "paddle.mm(input:tensor, mat2:other)",
         "mindspore.ops.mm(input:tensor, mat2:other)",
     ),
-    "mse_loss": (
-        "torch.nn.functional.mse_loss(input:tensor, target, *, reduction='mean')",
-        "paddle.nn.functional.mse_loss(input:tensor, label:target, reduction='mean')",
-        "mindspore.ops.mse_loss(input:tensor, target, reduction='mean')",
-    ),
     "one_hot": (
         "torch.nn.functional.one_hot(input:tensor, num_classes)",
         "paddle.nn.functional.one_hot(x:tensor, num_classes).astype('int64')",
@@ -75,11 +76,6 @@ FUNCTIONS = {
         "paddle.nn.functional.relu(x:tensor)",
         "mindspore.ops.relu(input:tensor)",
         "torch.relu(input:tensor)",
-    ),
-    "silu": (
-        "torch.nn.functional.silu(input:tensor)",
-        "paddle.nn.functional.silu(x:tensor)",
-        "mindspore.ops.silu(input:tensor)",
     ),
     "softmax": (
         "torch.softmax(input:tensor, dim:axis, *, dtype=None)",

@@ -4,6 +4,15 @@ from __future__ import annotations
 
 # The forms of MindSpore's mint come second: many of its kernels are for Ascend alone.
 FUNCTIONS = {
+    **{
+        name: (
+            f"torch.{name}(input:tensor, *, dtype=None, device=None)",
+            f"paddle.{name}(x:tensor, dtype=None)",
+            f"mindspore.ops.{name}(input:tensor, *, dtype=None)",
+            f"mindspore.mint.{name}(input:tensor, *, dtype=None)",
+        )
+        for name in ("ones_like", "zeros_like")
+    },
     "arange": (
         "torch.arange(start=0, end=None, step=1, *, dtype=None, device=None)",
         "paddle.arange(start=0, end=None, step=1, dtype=None)",
@@ -47,12 +56,6 @@ FUNCTIONS = {
         "mindspore.ops.ones(shape, dtype=None)",
         "mindspore.mint.ones(size:shape, *, dtype=None)",
     ),
-    "ones_like": (
-        "torch.ones_like(input:tensor, *, dtype=None, device=None)",
-        "paddle.ones_like(x:tensor, dtype=None)",
-        "mindspore.ops.ones_like(input:tensor, *, dtype=None)",
-        "mindspore.mint.ones_like(input:tensor, *, dtype=None)",
-    ),
     "tensor": (
         "torch.tensor(data, *, dtype=None, device=None)",
         "paddle.to_tensor(data, dtype=None)",
@@ -74,12 +77,6 @@ FUNCTIONS = {
         "paddle.zeros(shape, dtype=None)",
         "mindspore.ops.zeros(size:shape, dtype=None)",
         "mindspore.mint.zeros(size:shape, *, dtype=None)",
-    ),
-    "zeros_like": (
-        "torch.zeros_like(input:tensor, *, dtype=None, device=None)",
-        "paddle.zeros_like(x:tensor, dtype=None)",
-        "mindspore.ops.zeros_like(input:tensor, *, dtype=None)",
-        "mindspore.mint.zeros_like(input:tensor, *, dtype=None)",
     ),
 }
 
