@@ -21,6 +21,17 @@ def passed(call: cst.Call, form: Form) -> Iterator[tuple[cst.BaseExpression, Par
             yield argument.value, parameter
 
 
+def discarded(statement: cst.CSTNode) -> Iterator[cst.BaseExpression]:
+    """Yield each expression whose value *statement* drops: its own, both branches of a choice, the element of a list."""
+    found = [statement.value] if isinstance(statement, cst.Expr) else []
+    for value in found:
+        yield value
+        if isinstance(value, cst.IfExp):
+            found += [value.body, value.orelse]
+        elif isinstance(value, cst.ListComp):
+            found.append(value.elt)
+
+
 def unpacked(file: SourceFile, argument: cst.Arg) -> Mapping[str, cst.DictElement | cst.Arg] | None:
     """Return what the dictionary in *argument*, ``**value``, gives, by the keyword; None where the source does not show all of it.
 
@@ -101,14 +112,3 @@ cat clone concat concatenate contiguous flatten new_empty new_zeros pad reshape 
 tensor Tensor to_tensor
 """
 _MAKES_A_TENSOR = frozenset(_MAKES_A_TENSOR_NAMES.split())
-
-
-def discarded(statement: cst.CSTNode) -> Iterator[cst.BaseExpression]:
-    """Yield each expression whose value *statement* drops: its own, both branches of a choice, the element of a list."""
-    found = [statement.value] if isinstance(statement, cst.Expr) else []
-    for value in found:
-        yield value
-        if isinstance(value, cst.IfExp):
-            found += [value.body, value.orelse]
-        elif isinstance(value, cst.ListComp):
-            found.append(value.elt)

@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterator, Sequence
 import libcst as cst
 
 from shim.port.correspondences.members import TENSOR_MEMBERS, tensor_templates
-from shim.port.correspondences.names import tensor_name_for
+from shim.port.correspondences.names import dtype_of, tensor_name_for
 from shim.port.correspondences.table import Form, kind_of, result_of, tensor_rows
 from shim.port.reading.evidence import Evidence
 from shim.port.reading.expressions import literal_of, passed
@@ -78,9 +78,15 @@ class TensorKinds:
         return _LITERALS.get(type(node))
 
     def _of_module(self, node: cst.Name) -> str | None:
-        """Return ``array`` for NumPy, and what comes of it, ``module`` for what else is imported."""
+        """Return ``array`` for NumPy, and what comes of it, ``dtype`` for the framework's, ``module`` for what else is imported."""
         names = self._file.imports_meant(node)
+        if names and all(map(self._is_dtype, names)):
+            return "dtype"
         return ("array" if all(f"{name}.".startswith("numpy.") for name in names) else "module") if names else None
+
+    def _is_dtype(self, name: str) -> bool:
+        of_paddle = tensor_name_for(name, self._api, "paddle_3") or ""
+        return dtype_of(of_paddle.rpartition(".")[2], self._api) is not None
 
     def _of_variable(self, node: cst.CSTNode) -> str | None:
         return self._known.get(self.evidence.variable(node))
@@ -148,6 +154,8 @@ class TensorKinds:
         kind = self.of(node.value)
         if kind == "pair" and node.attr.value in PAIRED:
             return "tensor"
+        if kind == "module" and self._is_dtype(self._file.imported(node) or ""):
+            return "dtype"
         if kind != "tensor":
             return kind if kind in ("same", "array") else None
         return self._of_member(f"{{tensor}}.{node.attr.value}")

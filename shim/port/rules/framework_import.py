@@ -38,8 +38,7 @@ class FrameworkImport:
         """Write the import, in place of that of the source where nothing uses it any more. Called when all else is ported."""
         if self._framework == self._target:
             return
-        whole = [each for each in self._statements() if not self._edits.replaces(*self._file.span(each))]
-        dead = [each for each in whole if self._is_dead(each)]
+        dead = [each for each in self._statements() if self._is_dead(each)]
         framework = self._target
         line = f"import {framework}" + ("" if self._local == framework else f" as {self._local}")
         add = self._needed and not self._is_known
@@ -56,14 +55,15 @@ class FrameworkImport:
             self._edits.insert(end, self._file.indented(start, ["", line]))
 
     def _statements(self) -> list[cst.Import | cst.ImportFrom]:
-        """The statements of the module's own block that import the source framework and none of its collectives."""
+        """The statements of the module's own block that import the source framework and none of its collectives, but for those that the port has replaced."""
         found = []
         for line in self._file.module.body:
             body = line.body if isinstance(line, cst.SimpleStatementLine) else ()
             if len(body) != 1 or not isinstance(body[0], (cst.Import, cst.ImportFrom)):
                 continue
             names = [each.name for each in self._file.top_level_imports if each.statement is body[0]]
-            if names and all(self._is_others(name) for name in names):
+            is_there = not self._edits.replaces(*self._file.span(body[0]))
+            if is_there and names and all(self._is_others(name) for name in names):
                 found.append(body[0])
         return found
 

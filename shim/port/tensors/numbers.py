@@ -43,15 +43,11 @@ def _small(port: Port, node: cst.CSTNode, seen: frozenset[Hashable] = frozenset(
     if isinstance(node, cst.Attribute) and (member := match(port, node)) is not None:
         return _small(port, member[1][0], seen) if member[0] in _KEEP.split() else None
     if isinstance(node, (cst.BinaryOperation, cst.IfExp)):
-        sides = (node.left, node.right) if isinstance(node, cst.BinaryOperation) else (node.body, node.orelse)
-        if isinstance(getattr(node, "operator", None), cst.Divide) or any(
-            isinstance(each, cst.Float) for each in sides
-        ):
-            return None
-        found = {_small(port, side, seen) for side in sides if port.tensors.of(side) != "number"}
-        return found.pop() if len(found) == 1 else None
-    if isinstance(node, (cst.UnaryOperation, cst.ListComp)):
-        return _small(port, node.expression if isinstance(node, cst.UnaryOperation) else node.elt, seen)
+        return _of_both(port, node, seen)
+    if isinstance(node, cst.UnaryOperation):
+        return _small(port, node.expression, seen)
+    if isinstance(node, cst.ListComp):
+        return _small(port, node.elt, seen)
     evidence = port.tensors.evidence
     variable = evidence.variable(node)
     if variable is not None and variable not in seen:
@@ -60,6 +56,18 @@ def _small(port: Port, node: cst.CSTNode, seen: frozenset[Hashable] = frozenset(
         if len(found) == 1 and (small := found.pop()) is not None:
             return small
     return _small(port, node.value, seen) if isinstance(node, cst.Subscript) else None
+
+
+def _of_both(port: Port, node: cst.BinaryOperation | cst.IfExp, seen: frozenset[Hashable]) -> str | None:
+    """Return the dtype that both sides have; a number beside a tensor takes its dtype, unless it has a fraction."""
+    if isinstance(node, cst.IfExp):
+        sides = (node.body, node.orelse)
+    elif isinstance(node.operator, cst.Divide) or isinstance(node.left, cst.Float) or isinstance(node.right, cst.Float):
+        return None
+    else:
+        sides = (node.left, node.right)
+    found = {_small(port, side, seen) for side in sides if port.tensors.of(side) != "number"}
+    return found.pop() if len(found) == 1 else None
 
 
 def _of_call(port: Port, node: cst.Call, function: cst.Name | cst.Attribute, seen: frozenset[Hashable]) -> str | None:
@@ -97,26 +105,30 @@ def _dtype(port: Port, node: cst.BaseExpression) -> str | None:
     return word if word in _SMALL else None
 
 
-def report_text(port: Port, value: cst.BaseExpression) -> None:
+def _report_text(port: Port, value: cst.BaseExpression) -> None:
     """Report *value* if it is a dtype of which the program makes a text."""
-    name = port.file.imported(value) or ""
-    is_named = (tensor_name_for(name, port.plan.source, "paddle_3") or "Tensor").rpartition(".")[2].islower()
-    if port.between_frameworks and (port.tensors.of(value) == "dtype" or (name and is_named)):
+    if port.between_frameworks and port.tensors.of(value) == "dtype":
         why = f"the text of {port.file.code(value)} reads differently in {port.target.framework}"
         port.changed(value, "text-of-dtype", why, "Compare dtypes, not their texts.")
 
 
-def port_number(port: Port, call: cst.Call) -> None:
-    """Format the numbers in the tensors that *call*, of ``format``, gets with a format."""
-    if port.target.framework != "mindspore" or port.source.framework == "mindspore" or not call.args:
+def port_texts(port: Port, call: cst.Call) -> None:
+    """Port what *call* makes texts of, if it is ``str``, ``repr`` or ``format``: MindSpore formats numbers, and no tensors."""
+    function = call.func
+    word = function.attr if isinstance(function, cst.Attribute) else function
+    name = word.value if isinstance(word, cst.Name) else ""
+    if name not in ("str", "repr", "format"):
         return
     values = [argument.value for argument in call.args]
-    function = call.func
-    if isinstance(function, cst.Name):
-        values = values[:1] if len(values) == 2 else []
-    elif not isinstance(function, cst.Attribute) or ":" not in port.file.code(function.value):
-        values = []
     for value in values:
+        _report_text(port, value)
+    if name != "format" or port.target.framework != "mindspore" or port.source.framework == "mindspore":
+        return
+    if isinstance(function, cst.Attribute):
+        formatted = values if ":" in port.file.code(function.value) else []
+    else:
+        formatted = values[:1] if len(values) == 2 else []
+    for value in formatted:
         if port.tensors.of(value) == "tensor":
             _take_number(port, value)
 
@@ -131,7 +143,7 @@ def _take_number(port: Port, value: cst.BaseExpression) -> None:
 def port_format(port: Port, node: cst.FormattedStringExpression) -> None:
     """Format the number in a tensor for which *node* has a format; a tensor with a format holds a single one."""
     value = node.expression
-    report_text(port, value)
+    _report_text(port, value)
     if port.target.framework != "mindspore" or port.source.framework == "mindspore":
         return
     if not node.format_spec or node.conversion is not None or port.tensors.of(value) != "tensor":

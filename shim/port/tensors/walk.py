@@ -18,7 +18,7 @@ from shim.port.rules.port import Port
 from shim.port.tensors.autograd import port_autograd
 from shim.port.tensors.calls import port_tensor_call
 from shim.port.tensors.members import match, port_assigned, port_member, report_not_certain, report_unknown, targets_of
-from shim.port.tensors.numbers import port_format, port_number, report_text
+from shim.port.tensors.numbers import port_format, port_texts
 from shim.port.tensors.operators import operators_on_arguments, port_in_place, report_in_place
 from shim.port.tensors.shapes import port_joined_shapes, report_changed_shape
 from shim.port.tensors.views import check_views, report_copy, report_shared_memory, report_unreached, written_parts
@@ -168,11 +168,7 @@ class _Walk(cst.CSTVisitor):
         if not self._is_inside:
             return
         self._calls.append(node)
-        if self.port.file.code(node.func).rpartition(".")[2] in ("str", "repr", "format"):
-            for argument in node.args:
-                report_text(self.port, argument.value)
-            if self.port.file.code(node.func).endswith("format"):
-                port_number(self.port, node)
+        port_texts(self.port, node)
         name = self.port.file.imported(node.func) if isinstance(node.func, (cst.Name, cst.Attribute)) else None
         if name is not None and self._is_collective(name):
             return

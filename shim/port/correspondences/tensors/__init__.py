@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from shim.port.correspondences.tensors import elementwise, indexing, layers, making, ordering, random, reducing, shaping
+from shim.port.correspondences.tensors import elementwise, indexing, layers, making, ordering, reducing, shaping
 
-_GROUPS = (making, shaping, elementwise, reducing, ordering, indexing, layers, random)
+_GROUPS = (making, shaping, elementwise, reducing, ordering, indexing, layers)
 
 Rows = Mapping[str, tuple[str, ...]]
 

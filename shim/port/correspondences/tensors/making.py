@@ -1,9 +1,35 @@
-"""Tensors that are made: of numbers, of a shape, or like another one."""
+"""Tensors that are made: of numbers, of a shape, at random, or like another one."""
 
 from __future__ import annotations
 
+# Each framework draws other numbers from the same seed.
+_RANDOM = {
+    "manual_seed": ("other", "torch.manual_seed(seed)", "paddle.seed(seed)", "mindspore.set_seed(seed)"),
+    "rand": (
+        "torch.rand(*size:shape, *, dtype=None, device=None)",
+        "paddle.rand(shape, dtype=None)",
+        "mindspore.ops.rand(*size:shape, *, dtype=None)",
+    ),
+    "randint": (
+        "torch.randint(low, high, size:shape, *, dtype=None, device=None)",
+        "paddle.randint(low, high, shape, dtype=None)",
+        "mindspore.ops.randint(low, high, size:shape, *, dtype=None)",
+    ),
+    "randn": (
+        "torch.randn(*size:shape, *, dtype=None, device=None)",
+        "paddle.randn(shape, dtype=None)",
+        "mindspore.ops.randn(*size:shape, *, dtype=None)",
+    ),
+    "randperm": (
+        "torch.randperm(n, *, dtype=None, device=None)",
+        "paddle.randperm(n, dtype=None)",
+        "mindspore.ops.randperm(n, *, dtype=None)",
+    ),
+}
+
 # The forms of MindSpore's mint come second: many of its kernels are for Ascend alone.
 FUNCTIONS = {
+    **_RANDOM,
     **{
         name: (
             f"torch.{name}(input:tensor, *, dtype=None, device=None)",
@@ -99,7 +125,14 @@ METHODS = {
 }
 
 _SHARED = "Make the tensor after the last change of the array, and copy it where the code goes on with the array."
+_OTHER_NUMBERS = (
+    "any",
+    "random-numbers",
+    "the frameworks draw different random numbers, also from the same seed",
+    "Make the numbers by NumPy where both programs have to have the same ones.",
+)
 DIFFERENCES = {
+    **dict.fromkeys(_RANDOM, _OTHER_NUMBERS),
     "as_tensor": ("any", "numpy-memory", "as_tensor of an array shares its memory in torch alone", _SHARED),
     "from_numpy": (
         "any",
