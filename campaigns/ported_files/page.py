@@ -15,23 +15,21 @@ _HEAD = """\
 # Public files, ported with every scope
 
 {files} files of public packages, chosen before any of them was ported; faults that they showed have since been mended
-(a crash, and a quote in a formatted string). `ported` are places that the
-port has written, `left` entries of what it leaves, `changed` entries of what differs, each with the three scopes
-`collectives` / `statements` / `files`. `silent` are uses of the source's API that are neither ported nor reported, as a
-program finds them that shares nothing with the port. Most of what the wider scopes leave are functions of tensors that
-no table has.
+(a crash, and a quote in a formatted string). Each count stands for the three scopes: `collectives` / `statements` /
+`files`. `silent` counts uses of the source's API that are neither ported nor reported; a program of its own finds them,
+which shares no code with the port. Most of what the wider scopes leave are functions of tensors that no table has.
 
 `python -m campaigns.ported_files --record` generates this page.
 
-| file | to | ported | left | changed | silent |
+| file | to | ported places | entries: left | entries: changed | silent |
 | --- | --- | --- | --- | --- | --- |
 """
 _FUNCTIONS = """
 ## Functions, run before and after
 
-{functions} functions of these files, on two ranks with the same numbers before and after: the port computes with the
-target's tensors where `--scope files` leaves nothing in the function and what it calls, and with the source's otherwise.
-Next to it stands what PaConvert makes of the same file, run as it is on shim's frontend of Paddle. Functions with equal
+{functions} functions of these files, run on two ranks with the same numbers before and after. The port computes with
+the target's tensors if `--scope files` leaves nothing in the function or in what it calls, else with the source's. The
+rows of PaConvert are its output for the same file, unchanged, on shim's frontend of Paddle. Functions with equal
 results: {counts}.
 
 | function | to | tensors of | outcome |

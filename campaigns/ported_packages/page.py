@@ -31,8 +31,8 @@ removed.
 | arguments | keywords such as `group`, `async_op`, `tag` and `timeout` that calls of the API had, and the file no longer has: reported, or now an attribute of the group |
 | elsewhere | changed lines without a use of the API, but for functions that the port adds |
 
-`python -m campaigns.ported_packages --record` generates this page. [Functions of other public files](ported_files.md) are
-run before and after their ports, and as PaConvert writes them.
+`python -m campaigns.ported_packages --record` generates this page. [ported_files.md](ported_files.md) has functions of
+other public files, run before and after their ports, and as PaConvert writes them.
 
 | package | to | files | places | ported | reported | silent | unparsable | comments | arguments | elsewhere |
 | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |

@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
+from plain_values import is_same, plain
 from recorded_runs import Runs
 
 from shim.trace.differences import compare
@@ -36,7 +36,7 @@ def differing(source: str, ports: Mapping[str, str], within: float) -> dict[str,
             outcome = compare(calls, others)
             if outcome.differences and not within:
                 found[name] = f"call {outcome.differences[0].number}: {outcome.differences[0].whats}"
-            elif not _is_same(results, expected, within):
+            elif not is_same(results, expected, within):
                 found[name] = f"{results} and not {expected}"
     return found
 
@@ -46,31 +46,5 @@ def _run(text: str, name: str, rank: int, size: int, runs: Runs) -> tuple[Any, A
     sys.modules[module.__name__] = module  # so that the classes of objects that it sends are found
     with runs.recording() as recorded:
         exec(compile(text, f"<{name}>", "exec"), vars(module))
-        results = [_plain(each) for each in module.run(rank, size)]
+        results = plain(module.run(rank, size))
     return results, recorded[0]
-
-
-def _plain(value: Any) -> Any:
-    if hasattr(value, "asnumpy"):
-        return value.asnumpy().copy()
-    return (
-        np.array(value.numpy())
-        if hasattr(value, "numpy")
-        else np.array(value)
-        if isinstance(value, np.ndarray)
-        else value
-    )
-
-
-def _is_same(found: Any, expected: Any, within: float) -> bool:
-    if len(found) != len(expected):
-        return False
-    for one, other in zip(found, expected, strict=True):
-        if isinstance(other, np.ndarray):
-            if not isinstance(one, np.ndarray) or one.dtype != other.dtype or one.shape != other.shape:
-                return False
-            if not np.allclose(one, other, within, within, equal_nan=True):
-                return False
-        elif one != other:
-            return False
-    return True

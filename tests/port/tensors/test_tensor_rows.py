@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from plain_values import is_same, plain
 from tensor_programs import EXPRESSIONS, HEAD
 
 from shim.port import Plan, port_source
@@ -141,19 +142,6 @@ def arrays() -> list[np.ndarray]:
     ]
 
 
-def plain(value: Any) -> Any:
-    """Return *value* with arrays in place of tensors, and names in place of dtypes."""
-    if isinstance(value, (list, tuple)):
-        return [plain(each) for each in value]
-    if hasattr(value, "asnumpy"):
-        return value.asnumpy()
-    if hasattr(value, "numpy"):
-        return value.numpy()
-    if not isinstance(value, (bool, int, float, str)):  # a dtype: torch.int32, paddle.int32, Int32
-        return str(value).rpartition(".")[2].lower()
-    return value
-
-
 def assert_same(found: list[Any], expected: list[Any], lines: list[tuple[str, str]]) -> None:
     assert len(found) == len(expected) == len(lines)
     wrong = [
@@ -162,15 +150,3 @@ def assert_same(found: list[Any], expected: list[Any], lines: list[tuple[str, st
         if not is_same(one, other, 1e-4 if line[0] in CLOSE else 2e-6)
     ]
     assert not wrong
-
-
-def is_same(found: Any, expected: Any, within: float = 2e-6) -> bool:
-    if isinstance(expected, list):
-        return len(found) == len(expected) and all(is_same(*each, within) for each in zip(found, expected, strict=True))
-    if isinstance(expected, np.ndarray):
-        return (
-            isinstance(found, np.ndarray)
-            and found.dtype == expected.dtype
-            and np.allclose(found, expected, within, within, equal_nan=True)
-        )
-    return bool(found == expected)
