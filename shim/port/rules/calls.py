@@ -14,7 +14,7 @@ from shim.port.plan import Left, Plan
 from shim.port.reading.expressions import flag_of, is_list
 from shim.port.reading.source_file import SourceFile
 from shim.port.rules.arguments import port_arguments
-from shim.port.rules.lists import before_call
+from shim.port.rules.lists import before_call, wants_other_list
 from shim.port.rules.partials import check_partial
 from shim.port.rules.port import Port
 from shim.port.rules.remarks import left_without, remark
@@ -172,9 +172,9 @@ class Functions:
         name = self._file.imported(node.args[0].value)
         return name is not None and bool(rows_with(name, self._plan.source))
 
-    def may_be_value(self, node: cst.CSTNode, source: Form, target: Form) -> bool:
+    def may_be_value(self, port: Port, node: cst.CSTNode, source: Form, target: Form) -> bool:
         """Tell whether *target* can stand where *node* is *source*: its calls are ported, or mean the same as they are."""
-        return node in self.followed or _is_like(source, target)
+        return node in self.followed or (_is_like(source, target) and not wants_other_list(port, target))
 
 
 def _roles(form: Form) -> tuple[tuple[str, str, bool], ...]:

@@ -24,6 +24,11 @@ def is_for_root_only(form: Form, role: str) -> bool:
     return _ROLES.get(form.name.rpartition(".")[2]) == role
 
 
+def wants_other_list(port: Port, target: Form) -> bool:
+    """Tell whether *target* has such a list, and may want another one than the source on the ranks that are not the root."""
+    return port.between_frameworks and port.target.framework != "paddle" and target.name.rpartition(".")[2] in _ROLES
+
+
 def to_wrap(
     port: Port, value: cst.BaseExpression, root: cst.BaseExpression | None, target: Form, spell: Callable[[str], str]
 ) -> tuple[str, str] | None:

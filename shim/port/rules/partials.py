@@ -10,6 +10,7 @@ import libcst as cst
 from shim.port.correspondences.table import ADVISORY, Form, Parameter
 from shim.port.plan import Left
 from shim.port.reading.source_file import SourceFile
+from shim.port.rules.lists import is_for_root_only, to_wrap, wants_other_list
 from shim.port.rules.rewriting import Rewriting
 
 
@@ -33,8 +34,10 @@ def check_partial(rewriting: Rewriting, name: str) -> None:
     calls = _later_calls(rewriting.port.file, rewriting.node)
     if calls is None:
         free = [each for each in source.parameters if each.role not in (*roles, *ADVISORY, "-")]
+        is_list_given = any(is_for_root_only(target, role) for role in roles)
         are_alike = (
-            len(theirs) >= len(ours)
+            (is_list_given or not wants_other_list(rewriting.port, target))
+            and len(theirs) >= len(ours)
             and all(map(_is_like, ours, theirs))
             and all(_is_like(each, target.named(each.name)) for each in free if target.of_role(each.role) is not None)
         )
@@ -51,10 +54,21 @@ def _means_the_same(
     """Tell whether *argument* of a later call, at *place*, is for parameters that mean the same."""
     if argument.star:
         return False
-    if argument.keyword is None:
-        return place < min(len(ours), len(theirs)) and _is_like(ours[place], theirs[place])
-    name = argument.keyword.value
-    return _is_like(rewriting.source.named(name), rewriting.target.named(name))
+    if argument.keyword is not None:
+        one, other = (form.named(argument.keyword.value) for form in (rewriting.source, rewriting.target))
+    else:
+        one, other = (free[place] if place < len(free) else None for free in (ours, theirs))
+    return _is_like(one, other) and not (other is not None and _is_converted(rewriting, argument.value, other.role))
+
+
+def _is_converted(rewriting: Rewriting, value: cst.BaseExpression, role: str) -> bool:
+    """Tell whether the target takes another form of *value*."""
+    port, target = rewriting.port, rewriting.target
+    if not port.between_frameworks:
+        return False
+    if is_for_root_only(target, role):
+        return to_wrap(port, value, rewriting.value("root"), target, rewriting.spell) is not None
+    return role == "op" and not port.is_op(value)
 
 
 def _is_like(one: Parameter | None, other: Parameter | None) -> bool:

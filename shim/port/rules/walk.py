@@ -349,7 +349,7 @@ class Walk(cst.CSTVisitor):
             target = form.name
             if node not in self._functions.followed:
                 report_early_value(self.port, node, rows[0][0])
-            if not self._functions.may_be_value(node, rows[0][1], form):
+            if not self._functions.may_be_value(self.port, node, rows[0][1], form):
                 self.port.left(node, *not_alike(name, form).note)
                 return True
         if target is None:
