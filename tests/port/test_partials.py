@@ -23,7 +23,7 @@ PARTIALS = [
     ("partial(dist.all_to_all_single, x, y)(a, b)", "paddle_2 paddle_3"),
     ("partial(dist.scatter, t)([x, y] if rank == 0 else None)", "mindspore"),
     ("partial(dist.scatter, t)([x, y])", "mindspore"),
-    ("partial(dist.scatter, t)(scatter_list=[x, y])", ""),
+    ("partial(dist.scatter, t)(scatter_list=[x, y])", "paddle"),
     ("partial(dist.scatter, t, lists)()", ""),
     ("keep(partial(dist.scatter, t, src=1))", "paddle mindspore"),
     ("keep(dist.scatter)", "paddle mindspore"),

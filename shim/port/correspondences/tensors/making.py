@@ -107,21 +107,14 @@ FUNCTIONS = {
 }
 
 METHODS = {
-    "new_zeros": (
-        "torch: .new_zeros(*size:shape, *, dtype=None, device=None)",
-        "paddle_3: .new_zeros(*size:shape, *, dtype=None)",
-        "mindspore: .new_zeros(size:shape, *, dtype=None)",
-    ),
-    "new_empty": (
-        "torch: .new_empty(*size:shape, *, dtype=None, device=None)",
-        "paddle_3: .new_empty(*size:shape, *, dtype=None)",
-        "mindspore: .new_empty(size:shape, *, dtype=None)",
-    ),
-    "new_ones": (
-        "torch: .new_ones(*size:shape, *, dtype=None, device=None)",
-        "paddle_3: .new_ones(*size:shape, *, dtype=None)",
-        "mindspore: .new_ones(size:shape, *, dtype=None)",
-    ),
+    **{
+        name: (
+            f"torch: .{name}(*size:shape, *, dtype=None, device=None)",
+            f"paddle_3: .{name}(*size:shape, *, dtype=None)",
+            f"mindspore: .{name}(size:shape, *, dtype=None)",
+        )
+        for name in ("new_empty", "new_ones", "new_zeros")
+    },
 }
 
 _SHARED = "Make the tensor after the last change of the array, and copy it where the code goes on with the array."
