@@ -18,12 +18,14 @@ MAY_INCLUDE: dict[str, tuple[str, ...]] = {
     "meeting": ("group", "machine", "platform", "reports"),
     "agreement": ("group", "machine", "platform", "tensors"),
     "collectives": ("agreement", "group", "kernels", "machine", "platform", "tensors"),
+    "wires": ("platform",),
+    "crossing": ("collectives", "group", "platform", "tensors", "wires"),
     "messages": ("collectives", "group", "machine", "platform", "tensors"),
     "progress": ("collectives", "group", "messages", "platform"),
     "bindings/interpreter": ("platform",),
     "bindings/tensors": ("platform", "tensors"),
     "bindings/calls": (
-        "bindings/interpreter", "bindings/tensors", "collectives", "group", "meeting", "messages", "platform", "progress",
+        "bindings/interpreter", "bindings/tensors", "collectives", "crossing", "group", "meeting", "messages", "platform", "progress",
         "reports",
     ),
     "bindings": (
@@ -34,7 +36,7 @@ MAY_INCLUDE: dict[str, tuple[str, ...]] = {
     "model": (),
     "fuzz": ("bindings/tensors", "group", "meeting", "platform"),
     "tests": (
-        "collectives", "group", "kernels", "lending", "machine", "meeting", "messages", "platform", "progress",
+        "collectives", "crossing", "group", "kernels", "lending", "machine", "meeting", "messages", "platform", "progress",
         "reports", "tensors",
     ),
 }  # fmt: skip

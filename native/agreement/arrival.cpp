@@ -54,13 +54,13 @@ void write_call(Group& group, std::uint64_t sequence, const Call& call) {
 void publish(Group& group, std::uint64_t sequence, const Call& call, const Contribution* contribution) {
   const std::size_t bytes = contribution == nullptr ? 0 : contribution->contributed_bytes();
   const std::uint16_t loan = contribution == nullptr ? 0 : contribution->lend(group, sequence);
-  const bool may_fill = bytes > inline_bytes && loan == 0;
+  // Across hosts nothing comes later, of parts that differ in size not even the smallest.
+  const std::size_t in_line = group.carrier != nullptr && call.is_varied() ? 0 : inline_bytes;
+  const bool may_fill = bytes > in_line && loan == 0;
   const SlotSize filled = may_fill ? contribution->fill_first_slot(group) : SlotSize::none;
   if constexpr (calls_are_compared) write_call(group, sequence, call);
   ArrivalLine& line = group.arrival(group.rank(), sequence);
-  // Where the ranks share no memory they have different seeds, and the calls themselves are compared.
-  const bool is_hashed = calls_are_compared && group.carrier == nullptr;
-  line.fingerprint = is_hashed ? fingerprint_of(call, group.hash()) : 0;
+  line.fingerprint = calls_are_compared ? fingerprint_of(call, group.hash()) : 0;
   line.bytes = bytes;
   line.loan = loan;
   line.varied = call.is_varied() && !call.has_common_table() ? 1 : 0;
@@ -71,7 +71,7 @@ void publish(Group& group, std::uint64_t sequence, const Call& call, const Contr
   line.sequence.exchange(sequence);
   group.ring_bells();
   fault_point("after_arrival");
-  if (group.carrier != nullptr) group.carrier->arrived(sequence, call.descriptor.kind == OperationKind::refused);
+  if (group.carrier != nullptr && call.descriptor.kind == OperationKind::refused) group.carrier->refused(sequence);
 }
 
 void wait_for_arrivals(Group& group, std::uint64_t sequence) {
@@ -81,11 +81,13 @@ void wait_for_arrivals(Group& group, std::uint64_t sequence) {
   if (group.carrier == nullptr) {
     for (int peer = 0; peer < group.size(); ++peer)
       if (peer != group.rank()) group.wait_for(peer, arrived);
-  } else {  // in one wait: an arrival that is heard of as the others are asked where they are is no progress
-    group.wait_for(group.rank(), [&group, &arrived](int rank) {
-      for (int peer = 0; rank == group.rank() && peer < group.size(); ++peer)
-        if (peer != rank && !arrived(peer)) return false;
-      return rank == group.rank() || arrived(rank);
+  } else {  // in one wait; that of the leader brings the others, and without it they do not come
+    group.wait_for(group.rank(), [&group, &arrived, sequence](int rank) {
+      if (rank != group.rank() && rank != group.leader()) return arrived(rank);
+      if (group.rank() == group.leader()) group.carrier->exchange(sequence);
+      for (int peer = 0; peer < group.size(); ++peer)
+        if (!arrived(peer)) return false;
+      return true;
     });
   }
   group.confirmed = sequence;
@@ -202,7 +204,7 @@ Agreement arrive(Group& group, const Call& call, const Contribution& contributio
     loan_of_any |= line.loan;
   }
   if (!nobody_withdrew) group.check_nobody_withdrew();
-  if (!agreed || (calls_are_compared && (most > compared_whole || group.carrier != nullptr)))
+  if (!agreed || (calls_are_compared && most > compared_whole))
     check_agreement(group, sequence);
   if ((agreed || contribution.is_inline_if_varied()) && most <= inline_bytes) return {true, 0, sequence, 0, 0};
   if (agreed) return {false, call.descriptor.largest, sequence, loan_of_all, loan_of_any};  // it is the same for all

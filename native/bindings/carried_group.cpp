@@ -1,4 +1,5 @@
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/variant.h>
@@ -11,23 +12,20 @@
 #include "bindings/py_group.hpp"
 #include "group/descriptions.hpp"
 #include "group/mirror.hpp"
-#include "platform/digest.hpp"
-#include "platform/process.hpp"
 
 using namespace nanobind::literals;
 
 namespace shim::bindings {
 namespace {
 
-// Of ranks that share no memory. A carrier takes this one's words to the others (group/carrier.hpp); what they say is
-// taken here (group/mirror.hpp).
+// Of ranks on several hosts. A carrier takes this one's words to the others (group/carrier.hpp); what they say is taken
+// here (group/mirror.hpp).
 class CarriedGroup final : public PyGroup {
  public:
-  // `pids` are the processes of ranks on this host, by rank, 0 for the others.
   CarriedGroup(std::string key, std::string name, std::vector<int> ranks, int rank, double timeout,
-               const std::tuple<std::string, std::string>& engine, nb::object carrier, const std::vector<int>& pids)
+               const std::tuple<std::string, std::string>& engine, nb::object carrier, Across across)
       : PyGroup(carried(std::move(key), std::move(name), std::move(ranks), rank, timeout, engine, std::move(carrier),
-                        pids)) {}
+                        std::move(across))) {}
 
   // A message that `mover` moves; see MovedTask. Carried out `now`, it returns the rank that sent, or for a send -1.
   std::variant<Work, int> transfer(nb::handle tensor, bool is_send, std::optional<int> with, nb::handle tag,
@@ -50,26 +48,9 @@ class CarriedGroup final : public PyGroup {
     return task->source_rank();
   }
 
-  bool take_arrivals(const std::vector<nb::bytes>& packets) {
-    std::vector<std::string_view> arrivals;
-    for (const nb::bytes& packet : packets) arrivals.emplace_back(packet.c_str(), packet.size());
-    return shim::take_arrivals(group(), arrivals);
-  }
-
-  void take_tables(std::uint64_t sequence, const std::vector<nb::bytes>& by_rank) {
-    std::vector<std::string_view> tables;
-    for (const nb::bytes& table : by_rank) tables.emplace_back(table.c_str(), table.size());
-    shim::take_tables(group(), sequence, tables);
-  }
-
-  void take_arrival(int rank, const nb::bytes& packet, const nb::bytes& tables) {
+  void take_arrival(int rank, std::uint64_t sequence) {
     check_rank("rank", rank, group().size());
-    shim::take_arrival(group(), rank, {packet.c_str(), packet.size()}, {tables.c_str(), tables.size()});
-  }
-
-  nb::bytes arrival(std::uint64_t sequence) const {
-    const std::string packed = packed_arrival(group(), sequence);
-    return nb::bytes(packed.data(), packed.size());
+    shim::take_arrival(group(), rank, sequence);
   }
 
   // What this rank waits for, where its program called, and for how many seconds; nothing where no wait takes long.
@@ -80,11 +61,6 @@ class CarriedGroup final : public PyGroup {
     const auto now = std::chrono::steady_clock::now().time_since_epoch();
     const double age = std::chrono::duration<double>(now - std::chrono::nanoseconds(since)).count();
     return std::tuple(note.waits_for.read(), note.waits_at.read(), age);
-  }
-
-  nb::bytes tables(std::uint64_t sequence) const {
-    const std::string packed = packed_tables(group(), sequence);
-    return nb::bytes(packed.data(), packed.size());
   }
 
   // What a call of this rank's that another one was lost in is to raise.
@@ -123,6 +99,12 @@ class CarriedGroup final : public PyGroup {
   // Where this process answers others of its host.
   std::string address() const { return group().note(group().rank()).address.read(); }
   std::uint64_t sequence() const { return newest_call(group(), group().rank()); }
+  // The last operation at which all ranks have arrived, as far as is known here.
+  std::uint64_t exchanged() const {
+    std::uint64_t least = sequence();
+    for (int rank = 0; rank < group().size(); ++rank) least = std::min(least, newest_call(group(), rank));
+    return least;
+  }
   void leave(const std::string& why) {
     if (group().is_of_this_process()) group().leave(why);
   }
@@ -131,37 +113,40 @@ class CarriedGroup final : public PyGroup {
  private:
   static std::shared_ptr<Member> carried(std::string key, std::string name, std::vector<int> ranks, int rank,
                                          double timeout, const std::tuple<std::string, std::string>& engine,
-                                         nb::object carrier, const std::vector<int>& pids) {
+                                         nb::object carrier, Across across) {
     if (ranks.size() > max_ranks)
       throw Failure(FailureKind::argument, "a group must have at most " + std::to_string(max_ranks) + " ranks, got " +
                                                std::to_string(ranks.size()));
     timeout = std::min(timeout, longest_timeout);
     Meeting meeting{std::move(key), std::move(name), std::move(ranks), rank, timeout};
     std::tie(meeting.engine, meeting.engine_reason) = engine;
-    const std::uint64_t identity =
-        Digest(0).add(meeting.key).value();  // a key of ours will do: that has the job's token
-    std::vector<Descriptor> pidfds;
-    for (const int pid : pids) pidfds.push_back(pid > 0 ? pidfd_of(pid) : Descriptor());
-    return Member::carried(meeting, identity, std::move(carrier), std::move(pidfds));
+    return Member::across(meeting, across, std::move(carrier));
   }
 };
 
 }  // namespace
 
 void define_carried_group(nb::module_& module) {
+  nb::class_<Wire>(module, "Wire", "A connection to the leader of another host, of which it owns the socket with this descriptor.")
+      .def("__init__", [](Wire* self, int file) { new (self) Wire(Descriptor(file)); }, "file"_a)
+      .def_prop_ro("is_broken", &Wire::is_broken);
+
   nb::class_<CarriedGroup, PyGroup>(module, "CarriedGroup",
-                                    "One rank's membership of a group whose ranks share no memory.")
-      .def(nb::init<std::string, std::string, std::vector<int>, int, double,
-                    const std::tuple<std::string, std::string>&, nb::object, const std::vector<int>&>(),
-           "key"_a, "name"_a, "ranks"_a, "rank"_a, "timeout"_a, "engine"_a, "carrier"_a, "pids"_a)
+                                    "One rank's membership of a group across hosts.")
+      .def(
+          "__init__",
+          [](CarriedGroup* self, std::string key, std::string name, std::vector<int> ranks, int rank, double timeout,
+             const std::tuple<std::string, std::string>& engine, nb::object carrier, std::vector<std::vector<int>> hosts,
+             std::vector<std::shared_ptr<Wire>> wires, std::uint64_t hash_seed, std::vector<int> pids) {
+            new (self) CarriedGroup(std::move(key), std::move(name), std::move(ranks), rank, timeout, engine,
+                                    std::move(carrier), {std::move(hosts), std::move(wires), hash_seed, std::move(pids)});
+          },
+          "key"_a, "name"_a, "ranks"_a, "rank"_a, "timeout"_a, "engine"_a, "carrier"_a, "hosts"_a, "wires"_a,
+          "hash_seed"_a, "pids"_a)
       .def("transfer", &CarriedGroup::transfer, "tensor"_a.none(), "is_send"_a, "peer"_a.none(), "tag"_a, "mover"_a,
            "now"_a = false)
-      .def("take_arrivals", &CarriedGroup::take_arrivals, "packets"_a)
-      .def("arrival", &CarriedGroup::arrival, "sequence"_a)
       .def("note", &CarriedGroup::note)
-      .def("tables", &CarriedGroup::tables, "sequence"_a)
-      .def("take_tables", &CarriedGroup::take_tables, "sequence"_a, "tables"_a)
-      .def("take_arrival", &CarriedGroup::take_arrival, "rank"_a, "packet"_a, "tables"_a)
+      .def("take_arrival", &CarriedGroup::take_arrival, "rank"_a, "sequence"_a)
       .def("take_place", &CarriedGroup::take_place, "rank"_a, "sequence"_a, "place"_a)
       .def("take_note", &CarriedGroup::take_note, "rank"_a, "waits_for"_a, "waits_at"_a, "age"_a)
       .def("take_ending", &CarriedGroup::take_ending, "rank"_a, "state"_a, "cause"_a, "reason"_a, "has_left"_a)
@@ -171,6 +156,7 @@ void define_carried_group(nb::module_& module) {
       .def("give_up", &CarriedGroup::give_up, "why"_a)
       .def("address", &CarriedGroup::address)
       .def("sequence", &CarriedGroup::sequence)
+      .def("exchanged", &CarriedGroup::exchanged)
       .def("leave", &CarriedGroup::leave, "why"_a = "")
       .def("timeout", &CarriedGroup::timeout);
 }

@@ -10,7 +10,7 @@ namespace {
 std::size_t piece_for(const Group& group, std::size_t bytes) {
   constexpr std::size_t least = 32 * 1024;
   const std::size_t most = group.thresholds().piece;
-  if (group.is_crowded() || bytes < 4 * least) return most;
+  if (group.is_crowded() || group.carrier != nullptr || bytes < 4 * least) return most;
   const std::size_t quarter = (bytes / 4 + cell_unit) / cell_unit * cell_unit;
   return std::clamp(quarter, std::min(least, most), most);
 }

@@ -34,7 +34,7 @@ constexpr SlotSize slot_for(std::size_t bytes) { return bytes <= small_slot_byte
 
 // Slots that hold a chunk for every rank are cut into equal cells of this many bytes.
 inline std::size_t cell_bytes(const Group& group, SlotSize slot) {
-  const std::size_t bytes = slot == SlotSize::small ? small_slot_bytes : ring_slot_bytes;
+  const std::size_t bytes = slot == SlotSize::small ? small_slot_bytes : group.layout().large_slot_bytes();
   return bytes / static_cast<std::size_t>(group.size()) / cell_unit * cell_unit;
 }
 

@@ -1,6 +1,7 @@
 #include "collectives/request.hpp"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "collectives/reduce_kernels.hpp"
@@ -27,10 +28,15 @@ class Request::Begun final : public Operation {
   void store() override {
     if (!is_on_device()) checked_.store();
   }
-  // But for what is carried, nothing goes with the arrival. Nothing is lent.
+  // But for what is carried, nothing goes with the arrival, and that as far as it fits there. Nothing is lent.
   std::size_t contributed_bytes() const override { return carries_data_ ? checked_.contributed_bytes() : 0; }
   void write_contribution(std::byte* to) const override {
     if (carries_data_) checked_.write_contribution(to);
+  }
+  SlotSize fill_first_slot(Group& group) const override {
+    if (!carries_data_ || checked_.contributed_bytes() > group.layout().large_slot_bytes()) return SlotSize::none;
+    const SlotSize filled = checked_.fill_first_slot(group);
+    return filled == SlotSize::none && group.reserve_rings() ? checked_.fill_first_slot(group) : filled;
   }
   bool is_inline_if_varied() const override { return carries_data_ && checked_.is_inline_if_varied(); }
   void lend_to(Loan&) const override {}
@@ -42,8 +48,23 @@ class Request::Begun final : public Operation {
     else
       carry_on(group);
   }
-  void read_rings(Group& group, const Agreement&) override { carry_on(group); }
+  void read_rings(Group& group, const Agreement& agreement) override {
+    if (!carries_data_ || !has_come(group, agreement.sequence)) return carry_on(group);
+    checked_.read_rings(group, agreement);
+  }
   void read_directly(Group& group, const Agreement&, const DirectAccess&) override { carry_on(group); }
+
+  // Whether all that the ranks give has come with their arrivals: all of them come to the same answer.
+  bool has_come(Group& group, std::uint64_t sequence) const {
+    const CallDescriptor& call = call_.descriptor;
+    const bool is_for_root = call.kind == OperationKind::gather || call.kind == OperationKind::reduce;
+    for (int rank = 0; rank < group.size(); ++rank) {
+      const ArrivalLine& line = group.arrival(rank, sequence);
+      if (line.bytes > 0 && line.filled == SlotSize::none && !(is_for_root && rank == call.root)) return false;
+    }
+    if (!group.reserve_rings()) throw std::bad_alloc();
+    return true;
+  }
 
   void carry_on(Group& group) const {
     try {

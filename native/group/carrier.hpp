@@ -1,9 +1,10 @@
 // What takes a rank's words to ranks that do not share its memory, and theirs to it.
 //
-// In such a group each rank has a segment of its own, in which the others' lines are copies: `mirror.hpp` writes them.
-// A carrier hears of everything that the others would otherwise read.
+// In such a group the ranks of each host share a segment, in which the other hosts' arrivals are copies: the host's
+// leader exchanges them with the leaders of the others. All else a rank is told by them directly: see mirror.hpp.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -16,9 +17,16 @@ namespace shim {
 class Carrier {
  public:
   virtual ~Carrier() = default;
-  // This rank has arrived at operation `sequence`, perhaps with the news that its call was refused. Returns soon; the
-  // others' arrivals may come later. May throw Failure or Interrupted, after which the group is given up.
-  virtual void arrived(std::uint64_t sequence, bool is_refused) = 0;
+  // Exchanges the arrivals at `sequence` with the other hosts as far as that can be done at once; for a leader whose
+  // rank has arrived and waits for the others. Throws Failure.
+  virtual void exchange(std::uint64_t sequence) = 0;
+  // This rank has arrived with the news that its call was refused, and waits for nobody.
+  virtual void refused(std::uint64_t sequence) = 0;
+  // Sleeps until something may have come from another host, or ring(), or for so long; returns at once, and false, where
+  // nothing is awaited from there.
+  virtual bool sleep(std::chrono::milliseconds longest) = 0;
+  // Ends that, from any thread.
+  virtual void ring() = 0;
   // Where in the program a call was made that did not fit the others'.
   virtual void told_place(std::uint64_t sequence, std::string_view place) = 0;
   // Finds out what the others are at, as a wait has taken long: afterwards their notes and arrivals are here.

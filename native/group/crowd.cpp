@@ -17,36 +17,36 @@ constexpr auto between_moves = std::chrono::milliseconds(10);  // a move takes s
 
 void Crowd::tell_processor() {
   const std::int32_t told = ::sched_getcpu() + 1;
-  std::atomic<std::int32_t>& line = lines_[rank_].processor;
-  if (line.load(std::memory_order_relaxed) != told) line.store(told, std::memory_order_relaxed);
+  std::atomic<std::int32_t>& mine = processor(rank_);
+  if (mine.load(std::memory_order_relaxed) != told) mine.store(told, std::memory_order_relaxed);
 }
 
 bool Crowd::keeps_from_running(const std::function<bool(int)>& is_awaited) const {
-  const std::int32_t here = lines_[rank_].processor.load(std::memory_order_relaxed);
-  for (int rank = 0; rank < size_; ++rank)
-    if (rank != rank_ && lines_[rank].processor.load(std::memory_order_relaxed) == here && is_awaited(rank))
+  const std::int32_t here = processor(rank_).load(std::memory_order_relaxed);
+  for (int rank = 0; rank < size(); ++rank)
+    if (rank != rank_ && processor(rank).load(std::memory_order_relaxed) == here && is_awaited(rank))
       return true;
   return false;
 }
 
 int Crowd::better_processor() const {
   std::array<int, CPU_SETSIZE> ranks_at{};
-  const int here = lines_[rank_].processor.load(std::memory_order_relaxed) - 1;
+  const int here = processor(rank_).load(std::memory_order_relaxed) - 1;
   if (here < 0 || here >= CPU_SETSIZE) return -1;
   bool is_last_here = true;  // one rank moves at a time
-  for (int rank = 0; rank < size_; ++rank) {
-    const int processor = lines_[rank].processor.load(std::memory_order_relaxed) - 1;
-    if (processor < 0 || processor >= CPU_SETSIZE) continue;
-    ++ranks_at[static_cast<std::size_t>(processor)];
-    if (processor == here && rank > rank_) is_last_here = false;
+  for (int rank = 0; rank < size(); ++rank) {
+    const int there = processor(rank).load(std::memory_order_relaxed) - 1;
+    if (there < 0 || there >= CPU_SETSIZE) continue;
+    ++ranks_at[static_cast<std::size_t>(there)];
+    if (there == here && rank > rank_) is_last_here = false;
   }
   cpu_set_t usable;
   if (!is_last_here || ::sched_getaffinity(0, sizeof(usable), &usable) != 0) return -1;
   int best = here;
-  for (int processor = 0; processor < CPU_SETSIZE; ++processor)
-    if (CPU_ISSET(processor, &usable) &&
-        ranks_at[static_cast<std::size_t>(processor)] < ranks_at[static_cast<std::size_t>(best)])
-      best = processor;
+  for (int other = 0; other < CPU_SETSIZE; ++other)
+    if (CPU_ISSET(other, &usable) &&
+        ranks_at[static_cast<std::size_t>(other)] < ranks_at[static_cast<std::size_t>(best)])
+      best = other;
   return ranks_at[static_cast<std::size_t>(here)] - ranks_at[static_cast<std::size_t>(best)] >= 2 ? best : -1;
 }
 

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <vector>
 
 #include "group/shared_layout.hpp"
 
@@ -20,8 +21,8 @@ class Crowd {
   static constexpr int least_yields = 4;
   static constexpr int most_yields = 16;
 
-  // `lines` has one for each of the `size` ranks.
-  Crowd(StatusLine* lines, int rank, int size) : lines_(lines), rank_(rank), size_(size) {}
+  // `lines` are those of the ranks; of those on other hosts none tells a processor.
+  Crowd(const std::vector<StatusLine*>& lines, int rank) : lines_(lines), rank_(rank) {}
 
   // Says where this rank runs.
   void tell_processor();
@@ -40,9 +41,11 @@ class Crowd {
   void note_wait(bool in_vain);
 
  private:
-  StatusLine* lines_;
+  int size() const { return static_cast<int>(lines_.size()); }
+  std::atomic<std::int32_t>& processor(int rank) const { return lines_[static_cast<std::size_t>(rank)]->processor; }
+
+  const std::vector<StatusLine*>& lines_;
   int rank_;
-  int size_;
   std::atomic<Clock::rep> next_look_{0};
   std::atomic<int> yields_{most_yields};
 };

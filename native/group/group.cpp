@@ -23,6 +23,7 @@ constexpr int quick_polls = 64;
 constexpr int spin_polls = 1000;  // about 30 us: less than a futex costs to wake
 constexpr int yields = 4;
 constexpr long sleep_slice_ns = 50'000'000;  // how late Ctrl-C and deadlines are noticed
+constexpr int sleep_across_ms = 20;          // likewise, and what other ranks of this host say meanwhile
 
 thread_local WaitHooks* current_hooks = nullptr;
 
@@ -41,25 +42,46 @@ Thresholds checked(const Thresholds& thresholds) {
   throw Failure(FailureKind::engine, "the group's memory has thresholds that cannot be: rank 0 is not of this version");
 }
 
+std::vector<std::unique_ptr<Elsewhere>> elsewhere_of(int ranks, const std::vector<int>& here) {
+  std::vector<std::unique_ptr<Elsewhere>> elsewhere(static_cast<std::size_t>(ranks));
+  for (int rank = 0; rank < ranks; ++rank)
+    if (!here.empty() && std::ranges::find(here, rank) == here.end())
+      elsewhere[static_cast<std::size_t>(rank)] = std::make_unique<Elsewhere>();
+  return elsewhere;
+}
+
 }  // namespace
+
+template <class Words>
+std::vector<Words*> Group::words_of(std::size_t (SharedLayout::*place)(int) const, Words Elsewhere::*apart) const {
+  std::vector<Words*> words;
+  for (int rank = 0; rank < size(); ++rank)
+    words.push_back(is_here(rank) ? at<Words>((layout_.*place)(rank)) : &(elsewhere(rank).*apart));
+  return words;
+}
 
 WaitHooksScope::WaitHooksScope(WaitHooks& hooks) : previous_(current_hooks) { current_hooks = &hooks; }
 WaitHooksScope::~WaitHooksScope() { current_hooks = previous_; }
 WaitHooks* WaitHooksScope::current() { return current_hooks; }
 
-Group::Group(std::string name, std::vector<int> world_ranks, int rank, double timeout, std::shared_ptr<Segment> segment)
+Group::Group(std::string name, std::vector<int> world_ranks, int rank, double timeout, std::shared_ptr<Segment> segment,
+             const std::vector<int>& here)
     : name_(std::move(name)),
       world_ranks_(std::move(world_ranks)),
       rank_(rank),
       timeout_(timeout),
-      layout_(static_cast<int>(world_ranks_.size())),
+      layout_(static_cast<int>(world_ranks_.size()), here.empty() ? Reach::one_host : Reach::several_hosts),
       segment_(std::move(segment)),
       thresholds_(checked(at<GroupHeader>(layout_.header())->thresholds)),
       hash_(at<GroupHeader>(layout_.header())->hash_seed, call_words(layout_.size())),
       generation_(process_generation()),
       identity_(random_number()),
-      crowd_(&status(0), rank, layout_.size()),
-      peers_(&status(0), &note(0), rank, layout_.size()),
+      leader_(here.empty() ? 0 : here.front()),
+      elsewhere_(elsewhere_of(size(), here)),
+      statuses_(words_of(&SharedLayout::status, &Elsewhere::status)),
+      notes_(words_of(&SharedLayout::note, &Elsewhere::note)),
+      crowd_(statuses_, rank),
+      peers_(statuses_, notes_, rank),
       is_crowded_(at<GroupHeader>(layout_.header())->is_crowded != 0),
       quick_polls_(is_crowded_ ? 1 : quick_polls) {
   loans_ = std::make_unique<Loans>(*this, LentFor::operations);
@@ -89,10 +111,17 @@ void Group::check_usable() const {
     throw Failure(FailureKind::state, "group '" + name_ + "' has been destroyed");
 }
 
+bool Group::reserve_rings() {
+  const std::size_t each = ring_slots * layout_.large_slot_bytes();
+  if (!has_rings) has_rings = segment_->reserve(layout_.ring(0), static_cast<std::size_t>(size()) * each);
+  return has_rings;
+}
+
 void Group::ring_bell(int peer) const {
   Doorbell& bell = doorbell(peer);
   if (bell.sleepers.load() == 0) return;
   bell.rings.fetch_add(1);
+  if (peer == rank_ && carrier != nullptr) carrier->ring();
   futex(bell.rings, FUTEX_WAKE, INT_MAX, nullptr);
 }
 
@@ -105,7 +134,7 @@ void Group::wait_slowly(int peer, const ReadyTest& ready_for, const Describe& wh
   std::optional<CrowdTurns> in_crowd;
   if (is_crowded_) in_crowd.emplace(crowd_);
   const ReadyTest is_awaited = [&ready_for](int rank) { return !ready_for(rank); };
-  int polls = spin_polls;
+  int polls = carrier == nullptr ? spin_polls : 0;  // a network is slower than a processor that wakes
   int turns = yields;
   while (!ready_for(peer)) {
     BackgroundWork* background = background_.load(std::memory_order_relaxed);
@@ -171,6 +200,7 @@ void Group::sleep_until_rung(int peer, const ReadyTest& ready_for, const Describ
   BackgroundWork* background = background_.load(std::memory_order_relaxed);
   if (background != nullptr && background->advance()) return;
   check_peers(ready_for, what);
+  if (carrier != nullptr && carrier->sleep(std::chrono::milliseconds(sleep_across_ms))) return;
   const timespec slice{0, sleep_slice_ns};
   futex(asleep.bell.rings, FUTEX_WAIT, rings, &slice);
 }

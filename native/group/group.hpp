@@ -12,6 +12,7 @@
 
 #include "group/carrier.hpp"
 #include "group/crowd.hpp"
+#include "group/elsewhere.hpp"
 #include "group/peers.hpp"
 #include "group/shared_layout.hpp"
 #include "group/wait_hooks.hpp"
@@ -41,7 +42,9 @@ class Group {
  public:
   // `segment` is shared only by tests whose ranks are threads. Times are seconds. Throws Failure(engine) when what rank
   // 0 wrote into its header cannot be.
-  Group(std::string name, std::vector<int> world_ranks, int rank, double timeout, std::shared_ptr<Segment> segment);
+  // `here` are the group ranks that share it; all of them, where none are given.
+  Group(std::string name, std::vector<int> world_ranks, int rank, double timeout, std::shared_ptr<Segment> segment,
+        const std::vector<int>& here = {});
   ~Group();
   Group(const Group&) = delete;
   Group& operator=(const Group&) = delete;
@@ -53,6 +56,9 @@ class Group {
   // Of the waits of this rank that begin from now on.
   void set_timeout(double seconds) { timeout_ = std::min(seconds, longest_timeout); }
   int world_rank(int rank) const { return world_ranks_[static_cast<std::size_t>(rank)]; }
+  // Whether it shares this rank's memory. Of those that do the first one leads.
+  bool is_here(int rank) const { return elsewhere_[static_cast<std::size_t>(rank)] == nullptr; }
+  int leader() const { return leader_; }
   const SharedLayout& layout() const { return layout_; }
   const Thresholds& thresholds() const { return thresholds_; }
   bool is_crowded() const { return is_crowded_; }
@@ -94,9 +100,12 @@ class Group {
     return reinterpret_cast<char*>(call_table(rank, sequence) + 2 * size());
   }
   CallPlace& call_place(int rank, std::uint64_t sequence) const {
+    if (!is_here(rank)) return elsewhere(rank).places[sequence % call_slots];
     return *reinterpret_cast<CallPlace*>(refusal(rank, sequence) + refusal_bytes);
   }
-  RankNote& note(int rank) const { return *at<RankNote>(layout_.note(rank)); }
+  RankNote& note(int rank) const { return *notes_[static_cast<std::size_t>(rank)]; }
+  // Of a rank that is not here.
+  Elsewhere& elsewhere(int rank) const { return *elsewhere_[static_cast<std::size_t>(rank)]; }
   ProgressLine& progress(int rank) const { return *at<ProgressLine>(layout_.progress(rank)); }
   // What `rank` fills in a step for all the others. Two ranks take turns with their rings: each fills the slot that it
   // was the last to read, which its own caches have.
@@ -115,7 +124,9 @@ class Group {
     return ring_slot(rank, step, slot) + cell_place(rank, rank) * bytes;
   }
   // Whether there is memory now for this rank's large slots; which others may touch once it has said so.
-  bool reserve_ring() const { return segment_->reserve(layout_.ring(rank_), ring_slots * ring_slot_bytes); }
+  bool reserve_ring() const { return segment_->reserve(layout_.ring(rank_), ring_slots * layout_.large_slot_bytes()); }
+  // Whether there is for all ranks'. In a group across hosts each rank reserves them, as its host has use for them.
+  bool reserve_rings();
   // `lent_allocations` of them.
   LentAllocation* lent_by(int rank, LentFor use) const { return at<LentAllocation>(layout_.lent(rank, use)); }
   // Whether there is memory now for this rank's.
@@ -222,13 +233,15 @@ class Group {
   std::byte* slot_in_ring(int owner, std::uint64_t step, SlotSize slot) const {
     const std::uint64_t number = step % ring_slots;
     if (slot == SlotSize::small) return at<std::byte>(layout_.small_ring(owner)) + number * small_slot_bytes;
-    return at<std::byte>(layout_.ring(owner)) + number * ring_slot_bytes;
+    return at<std::byte>(layout_.ring(owner)) + number * layout_.large_slot_bytes();
   }
   std::size_t cell_place(int rank, int peer) const {
     return static_cast<std::size_t>((rank + peer + size() - 1) % size());
   }
   Doorbell& doorbell(int rank) const { return *at<Doorbell>(layout_.doorbell(rank)); }
-  StatusLine& status(int rank) const { return *at<StatusLine>(layout_.status(rank)); }
+  StatusLine& status(int rank) const { return *statuses_[static_cast<std::size_t>(rank)]; }
+  template <class Words>
+  std::vector<Words*> words_of(std::size_t (SharedLayout::*place)(int) const, Words Elsewhere::*apart) const;
   using ReadyTest = std::function<bool(int)>;
   using Describe = std::function<std::string()>;
   void wait_slowly(int peer, const ReadyTest& ready_for, const Describe& what);
@@ -250,6 +263,10 @@ class Group {
   KeyedHash hash_;         // likewise
   std::uint64_t generation_;
   std::uint64_t identity_;
+  int leader_;
+  std::vector<std::unique_ptr<Elsewhere>> elsewhere_;  // by rank; none for those that are here
+  std::vector<StatusLine*> statuses_;
+  std::vector<RankNote*> notes_;
   Crowd crowd_;
   Peers peers_;
   bool is_crowded_;  // whether there are ranks without a processor of their own

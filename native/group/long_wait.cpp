@@ -48,8 +48,15 @@ std::string LongWait::subject() const {
 std::vector<int> LongWait::missing() const {
   std::vector<int> ranks;
   for (int rank = 0; rank < group_.size(); ++rank)
-    if (rank != group_.rank() && !ready_for_(rank)) ranks.push_back(rank);
+    if (rank != group_.rank() && !ready_for_(rank) && (what_ || !has_come(rank))) ranks.push_back(rank);
   return ranks;
+}
+
+// Across hosts a rank may have arrived, as it says, and not have been heard of by way of its leader.
+bool LongWait::has_come(int rank) const {
+  if (group_.carrier == nullptr) return false;
+  return newest_call(group_, rank) >= group_.sequence ||
+         (!group_.is_here(rank) && group_.elsewhere(rank).arrived.load() >= group_.sequence);
 }
 
 // Of a collective, those that have not arrived; of a message, everybody, since any may have to do with it.

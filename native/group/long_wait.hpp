@@ -34,6 +34,7 @@ class LongWait {
  private:
   std::string subject() const;
   std::vector<int> missing() const;
+  bool has_come(int rank) const;
   std::vector<int> to_be_asked() const;
   std::string names_of(const std::vector<int>& ranks) const;
   void leave_note();

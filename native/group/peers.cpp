@@ -20,22 +20,22 @@ std::string reason_of(const StatusLine& line) { return {line.reason, ::strnlen(l
 
 }  // namespace
 
-Peers::Peers(StatusLine* lines, const RankNote* notes, int rank, int size)
+Peers::Peers(const std::vector<StatusLine*>& lines, const std::vector<RankNote*>& notes, int rank)
     : lines_(lines),
       notes_(notes),
       rank_(rank),
-      size_(size),
-      ends_(std::make_unique<End[]>(static_cast<std::size_t>(size))),
-      processes_(static_cast<std::size_t>(size), static_cast<int>(::getpid())) {}
+      size_(static_cast<int>(lines.size())),
+      ends_(std::make_unique<End[]>(lines.size())),
+      processes_(lines.size(), static_cast<int>(::getpid())) {}
 
 Presence Peers::presence(int rank) const {
   const bool has_ended = process_has_ended(rank);  // first: what it said before is then seen
-  const StatusLine& line = lines_[rank];
-  switch (line.state.load()) {
+  const StatusLine& theirs = line(rank);
+  switch (theirs.state.load()) {
     case RankState::active:
       return has_ended ? Presence::died : Presence::present;
     case RankState::failed:
-      return has_ended || line.has_left.load() != 0 ? Presence::left : Presence::gave_up;
+      return has_ended || theirs.has_left.load() != 0 ? Presence::left : Presence::gave_up;
     case RankState::left:
       break;
   }
@@ -54,7 +54,7 @@ int Peers::first_missed(const std::function<bool(int)>& is_ready) const {
   const auto is_before = [&](int a, int b) {
     if (has_died(a) != has_died(b)) return has_died(a);
     if (has_died(a)) return ended_at(a) < ended_at(b);
-    return lines_[a].state.load() == RankState::failed && lines_[b].state.load() == RankState::left;
+    return line(a).state.load() == RankState::failed && line(b).state.load() == RankState::left;
   };
   for (int rank = 0; rank < size_; ++rank)
     // In this order: what a rank wrote before it went is still good.
@@ -63,8 +63,8 @@ int Peers::first_missed(const std::function<bool(int)>& is_ready) const {
 }
 
 int Peers::culprit_behind(int rank) const {
-  for (int steps = 0; steps < size_ && lines_[rank].state.load() == RankState::failed; ++steps) {
-    const int cause = lines_[rank].cause.load();
+  for (int steps = 0; steps < size_ && line(rank).state.load() == RankState::failed; ++steps) {
+    const int cause = line(rank).cause.load();
     if (cause < 0 || cause >= size_ || cause == rank_) break;
     rank = cause;
   }
@@ -72,12 +72,12 @@ int Peers::culprit_behind(int rank) const {
 }
 
 std::string Peers::ending_of(int rank) const {
-  const StatusLine& line = lines_[rank];
-  const auto reason = [&line] {
-    const std::string text = reason_of(line);
+  const StatusLine& theirs = line(rank);
+  const auto reason = [&theirs] {
+    const std::string text = reason_of(theirs);
     return text.empty() ? text : " (" + text + ")";
   };
-  switch (line.state.load()) {
+  switch (theirs.state.load()) {
     case RankState::left:
       return " left the group" + reason();
     case RankState::failed:
@@ -90,13 +90,13 @@ std::string Peers::ending_of(int rank) const {
   const std::string& how = ends_[static_cast<std::size_t>(rank)].how;
   if (how.starts_with("'s ")) return how;  // of a rank on another host, with where that is
   const bool ends_in_number = !how.empty() && std::isdigit(static_cast<unsigned char>(how.back())) != 0;
-  return "'s process (pid " + std::to_string(notes_[rank].process.load()) + ") " + (how.empty() ? "died" : how) +
+  return "'s process (pid " + std::to_string(note(rank).process.load()) + ") " + (how.empty() ? "died" : how) +
          (ends_in_number ? ", " : " ") + std::to_string((steady_ns() - at) / 1'000'000) + " ms ago";
 }
 
 std::string Peers::words_of(int reporter, int lost) const {
   if (is_gone(lost)) return {};
-  const std::string words = reason_of(lines_[reporter]);
+  const std::string words = reason_of(line(reporter));
   return words.empty() ? words : ": " + words;
 }
 
@@ -123,7 +123,7 @@ void Peers::set_processes(const std::vector<Descriptor>& pidfds) {
 
 // By number, a process may be another one: of another namespace, or one that came after it.
 int Peers::process_to_read(int rank) const {
-  const RankNote& theirs = notes_[rank];
+  const RankNote& theirs = note(rank);
   const int process = process_of(rank);
   std::uint64_t seen = 0;
   const bool is_read = read_memory(process, theirs.identity_at, &seen, sizeof(seen));

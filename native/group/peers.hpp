@@ -20,8 +20,8 @@ enum class Presence : std::uint8_t { present, gave_up, left, died };
 // Any thread may ask.
 class Peers {
  public:
-  // `lines` and `notes` have one for each of the `size` ranks, of which this process is `rank`.
-  Peers(StatusLine* lines, const RankNote* notes, int rank, int size);
+  // `lines` and `notes` are those of the ranks, of which this process is `rank`.
+  Peers(const std::vector<StatusLine*>& lines, const std::vector<RankNote*>& notes, int rank);
 
   Presence presence(int rank) const;
   bool is_gone(int rank) const { return presence(rank) != Presence::present; }
@@ -29,7 +29,7 @@ class Peers {
   bool are_all_gone() const;
   // Whether `rank` left and gave no reason: it had neither given the group up, nor ended by an error.
   bool left_in_order(int rank) const {
-    return lines_[rank].state.load() == RankState::left && lines_[rank].reason[0] == '\0';
+    return line(rank).state.load() == RankState::left && line(rank).reason[0] == '\0';
   }
   // Of the ranks that are gone and not ready, the one that went for a reason of its own, as far as can be told: whoever
   // died first, else who gave up; those that left may have done so because of either. -1 when there is none.
@@ -61,9 +61,11 @@ class Peers {
     std::string how;
   };
   std::int64_t ended_at(int rank) const { return ends_[static_cast<std::size_t>(rank)].at.load(); }
+  const StatusLine& line(int rank) const { return *lines_[static_cast<std::size_t>(rank)]; }
+  const RankNote& note(int rank) const { return *notes_[static_cast<std::size_t>(rank)]; }
 
-  const StatusLine* lines_;
-  const RankNote* notes_;
+  const std::vector<StatusLine*>& lines_;
+  const std::vector<RankNote*>& notes_;
   int rank_;
   int size_;
   std::unique_ptr<End[]> ends_;  // by rank

@@ -1,12 +1,14 @@
 #include "group/shared_layout.hpp"
 
 #include <algorithm>
+#include <bit>
 
 namespace shim {
 namespace {
 
 constexpr std::size_t page_bytes = 4096;
 constexpr std::size_t channels_budget = 16 * 1024 * 1024;  // for all pairs of ranks together
+constexpr std::size_t copies_budget = 32 * 1024 * 1024;    // for the large slots of the ranks of all hosts
 
 constexpr std::size_t rounded_up(std::size_t bytes, std::size_t unit) { return (bytes + unit - 1) / unit * unit; }
 
@@ -16,10 +18,19 @@ std::size_t channel_payload_for(std::size_t size) {
   return std::clamp(share / line_bytes * line_bytes, std::size_t{1024}, std::size_t{64 * 1024});
 }
 
+// What ranks of several hosts have of their large slots is in the memory of each host.
+std::size_t large_slot_for(std::size_t ranks, Reach reach) {
+  if (reach == Reach::one_host) return ring_slot_bytes;
+  return std::clamp(std::bit_floor(copies_budget / (ranks * ring_slots)), std::size_t{4 * small_slot_bytes},
+                    ring_slot_bytes);
+}
+
 }  // namespace
 
-SharedLayout::SharedLayout(int size) : size_(size) {
+SharedLayout::SharedLayout(int size, Reach reach)
+    : size_(size), large_slot_(large_slot_for(static_cast<std::size_t>(size), reach)) {
   const auto ranks = static_cast<std::size_t>(size);
+  const std::size_t pairs = reach == Reach::one_host ? ranks * ranks : 0;  // of ranks that send each other messages
   channel_payload_ = channel_payload_for(ranks);
   call_stride_ = rounded_up(
       sizeof(CallDescriptor) + 2 * ranks * sizeof(std::uint64_t) + refusal_bytes + sizeof(CallPlace), line_bytes);
@@ -34,15 +45,15 @@ SharedLayout::SharedLayout(int size) : size_(size) {
   places_ = add(ranks, 2 * places_stride_);
   directs_ = add(ranks, sizeof(DirectLine));
   crosses_ = add(ranks, sizeof(CrossLine));
-  channels_ = add(ranks * ranks, sizeof(Channel) + channel_slots * channel_slot_stride);
+  channels_ = add(pairs, sizeof(Channel) + channel_slots * channel_slot_stride);
   small_rings_ = add(ranks, ring_slots * small_slot_bytes);
   at_first_ = total_ = rounded_up(total_, page_bytes);
   lent_ = add(ranks, 2 * lent_allocations * sizeof(LentAllocation));
   // No two rooms of two ranks begin at the same place of a page: they would compete for the same lines of the caches.
   room_stride_ = channel_payload_ + line_bytes;
-  rooms_ = add(ranks * ranks, channel_rooms_bytes() + line_bytes);
+  rooms_ = add(pairs, channel_rooms_bytes() + line_bytes);
   total_ = rounded_up(total_, page_bytes);
-  rings_ = add(ranks, ring_slots * ring_slot_bytes);
+  rings_ = add(ranks, ring_slots * large_slot_);
   total_ = rounded_up(total_, page_bytes);
 }
 

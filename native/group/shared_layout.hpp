@@ -51,7 +51,7 @@ enum class OperationKind : std::uint8_t {
   count_,
 };
 
-// Of a ring there are two sets of slots: small ones, and those of ring_slot_bytes, which have to be reserved first.
+// Of a ring there are two sets of slots: small ones, and large ones, which have to be reserved first.
 enum class SlotSize : std::uint8_t { none, small, large };
 
 // The beginning of the segment. Rank 0 writes it before the others get the memory; it does not change.
@@ -235,12 +235,17 @@ struct alignas(64) ChannelSlot {
 };
 static_assert(sizeof(ChannelSlot) == 64);
 
+// Which ranks share a segment: all of the group, or those of one host, whose leader has the other hosts' in copy. There
+// no messages go through it.
+enum class Reach : std::uint8_t { one_host, several_hosts };
+
 // Offsets into the segment of a group of `size` ranks.
 class SharedLayout {
  public:
-  explicit SharedLayout(int size);
+  explicit SharedLayout(int size, Reach reach = Reach::one_host);
 
   int size() const { return size_; }
+  std::size_t large_slot_bytes() const { return large_slot_; }  // of a ring
   std::size_t total_bytes() const { return total_; }
   std::size_t channel_payload_bytes() const { return channel_payload_; }
 
@@ -287,6 +292,7 @@ class SharedLayout {
   Region add(std::size_t count, std::size_t bytes);
 
   int size_;
+  std::size_t large_slot_;
   std::size_t total_ = 0;
   std::size_t at_first_ = 0;
   std::size_t channel_payload_ = 0;

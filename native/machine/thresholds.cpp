@@ -64,6 +64,10 @@ Thresholds thresholds_for(const Machine& machine, int ranks, int processors) {
   };
 }
 
+Thresholds thresholds_across(std::size_t slot_bytes) {
+  return {no_threshold, no_threshold, slot_bytes, no_threshold, no_threshold, no_threshold};
+}
+
 void set_cross_memory_from(std::uint64_t bytes) { chosen_swap.store(std::min(bytes, no_threshold)); }
 
 bool are_possible(const Thresholds& thresholds) {

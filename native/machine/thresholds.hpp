@@ -28,6 +28,9 @@ struct Thresholds {
 // follow what measurements of one machine differ by.
 Thresholds thresholds_for(const Machine& machine, int ranks, int processors);
 
+// Those of ranks on several hosts: what they give each other goes through slots of so many bytes, in one piece.
+Thresholds thresholds_across(std::size_t slot_bytes);
+
 // What groups whose rank 0 this process becomes have for `swap`; 0, as at first, leaves it to the machine.
 void set_cross_memory_from(std::uint64_t bytes);
 

@@ -7,7 +7,6 @@
 #include <thread>
 #include <utility>
 
-#include "group/shared_layout.hpp"
 #include "meeting/rendezvous_host.hpp"
 #include "meeting/rendezvous_listeners.hpp"
 #include "meeting/rendezvous_messages.hpp"
@@ -98,7 +97,7 @@ class Guest {
     has_memory_ = true;
     may_be_at_another_job_ = false;
     const std::size_t ranks = meeting_.world_ranks.size();
-    Segment segment = Segment::attach(std::move(message.files[0]), SharedLayout(static_cast<int>(ranks)).total_bytes());
+    Segment segment = Segment::attach(std::move(message.files[0]), meeting_.layout().total_bytes());
     std::vector<Descriptor> pidfds;
     while (pidfds.size() < ranks) {
       message = hear();

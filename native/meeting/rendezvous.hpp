@@ -1,10 +1,13 @@
 // How the ranks of a group meet: they exchange file descriptors over an abstract unix socket.
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "group/shared_layout.hpp"
 #include "machine/machine.hpp"
 #include "platform/segment.hpp"
 
@@ -20,6 +23,12 @@ struct Origin {
   std::string outer_job;                 // of which this process is a rank, or descends from one; empty without
 };
 
+// The group on several hosts of which those that meet are the ranks of one.
+struct Wider {
+  int ranks;                // of it
+  std::uint64_t hash_seed;  // the same on all hosts
+};
+
 struct Meeting {
   std::string key;               // names the group on this host; only its members know it, or ranks of another origin
   std::string name;              // of the group, for messages
@@ -30,6 +39,11 @@ struct Meeting {
   Origin origin = {};
   std::string engine = {};         // what carries the group's collectives out, in one line; the same on all ranks
   std::string engine_reason = {};  // why that was chosen, for who asks
+  std::optional<Wider> wider = std::nullopt;
+
+  SharedLayout layout() const {
+    return wider ? SharedLayout(wider->ranks, Reach::several_hosts) : SharedLayout(static_cast<int>(world_ranks.size()));
+  }
 };
 
 struct Encounter {

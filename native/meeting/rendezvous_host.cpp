@@ -279,6 +279,7 @@ Failure RendezvousHost::could_not_join(std::size_t rank, const Failure& reason) 
 Segment RendezvousHost::make_memory() const {
   std::vector<Processors> by_rank = {usable_processors()};
   for (std::size_t rank = 1; rank < guests_.size(); ++rank) by_rank.push_back(guests_[rank].processors);
+  if (meeting_.wider) return memory_across(meeting_.wider->ranks, are_crowded(by_rank), meeting_.wider->hash_seed);
   const int ranks = static_cast<int>(guests_.size());
   const int together = static_cast<int>(count_together(by_rank));
   return memory_for(ranks, thresholds_for(this_machine(meeting_.measurements), ranks, together), are_crowded(by_rank));

@@ -57,9 +57,8 @@ Failure no_reason() { return Failure(FailureKind::engine, "refused, for a reason
 std::string identity_of(const Meeting& meeting) {
   std::string ranks;
   for (const int rank : meeting.world_ranks) ranks += (ranks.empty() ? "" : ", ") + std::to_string(rank);
-  const SharedLayout layout(static_cast<int>(meeting.world_ranks.size()));
   return "a group of " + std::to_string(meeting.world_ranks.size()) + " with the ranks [" + ranks + "], protocol " +
-         std::to_string(protocol_version) + ", " + std::to_string(layout.total_bytes()) + " bytes" +
+         std::to_string(protocol_version) + ", " + std::to_string(meeting.layout().total_bytes()) + " bytes" +
          (meeting.engine.empty() ? "" : ", engine " + meeting.engine);
 }
 

@@ -70,8 +70,8 @@ inline SplitArgument no_splits(std::string_view role) { return {role, std::nullo
 // One rank of a group, in one thread.
 class Rank {
  public:
-  Rank(int rank, int size, double timeout, std::shared_ptr<Segment> segment)
-      : group_("test", ranks_of(size), rank, timeout, std::move(segment)), progress_(group_) {}
+  Rank(int rank, int size, double timeout, std::shared_ptr<Segment> segment, const std::vector<int>& here = {})
+      : group_("test", ranks_of(size), rank, timeout, std::move(segment), here), progress_(group_) {}
 
   int rank() const { return group_.rank(); }
   int size() const { return group_.size(); }

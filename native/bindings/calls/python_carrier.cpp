@@ -4,14 +4,13 @@
 
 #include "bindings/calls/python_functions.hpp"
 #include "group/group.hpp"
-#include "group/mirror.hpp"
 
 namespace nb = nanobind;
 
 namespace shim::bindings {
 namespace {
 
-nb::bytes bytes_of(const std::string& text) { return nb::bytes(text.data(), text.size()); }
+constexpr auto last_words = std::chrono::milliseconds(500);
 
 // What a rank says may have been cut in the middle of a character.
 nb::object text_of(std::string_view text) {
@@ -41,18 +40,24 @@ nb::object PythonCarrier::tell(const char* method, const Arguments&... arguments
   }
 }
 
-void PythonCarrier::arrived(std::uint64_t sequence, bool is_refused) {
-  const PythonLock lock;
-  if (!python_.is_valid()) return;
-  try {
-    called_method(python_, "arrived", nb::make_tuple(bytes_of(packed_arrival(group_, sequence)), sequence, is_refused),
-                  false);
-  } catch (const Failure& failure) {
-    group_.fail(failure);
-  } catch (const Interrupted&) {
-    group_.give_up_interrupted();
-    throw;
-  }
+void PythonCarrier::stop() {
+  if (crossing_ != nullptr) crossing_->stop(last_words);
+}
+
+void PythonCarrier::exchange(std::uint64_t sequence) {
+  if (crossing_ != nullptr) crossing_->exchange(sequence);
+}
+
+void PythonCarrier::refused(std::uint64_t sequence) {
+  if (crossing_ != nullptr) crossing_->carry_on(sequence);
+}
+
+bool PythonCarrier::sleep(std::chrono::milliseconds longest) {
+  return crossing_ != nullptr && crossing_->sleep(longest);
+}
+
+void PythonCarrier::ring() {
+  if (crossing_ != nullptr) crossing_->ring();
 }
 
 void PythonCarrier::told_place(std::uint64_t sequence, std::string_view place) {

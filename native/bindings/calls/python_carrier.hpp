@@ -1,10 +1,13 @@
-// A carrier that Python is: shim.core.engines.network.carrier has its methods.
+// A carrier of which Python is the part that seldom has to do anything: shim.core.engines.network.carrier has its methods.
 #pragma once
 
 #include <nanobind/nanobind.h>
 
+#include <chrono>
+#include <memory>
 #include <string>
 
+#include "crossing/crossing.hpp"
 #include "group/carrier.hpp"
 
 namespace shim {
@@ -20,8 +23,15 @@ class PythonCarrier final : public Carrier {
   ~PythonCarrier() override;
 
   void let_go();  // with the interpreter's lock
+  // Before anybody uses the group, where this rank leads its host.
+  void lead(std::unique_ptr<Crossing> crossing) { crossing_ = std::move(crossing); }
+  // Has what this rank's refused calls need of it end, once the group is left.
+  void stop();
 
-  void arrived(std::uint64_t sequence, bool is_refused) override;
+  void exchange(std::uint64_t sequence) override;
+  void refused(std::uint64_t sequence) override;
+  bool sleep(std::chrono::milliseconds longest) override;
+  void ring() override;
   void told_place(std::uint64_t sequence, std::string_view place) override;
   void ask_all() override;
   void ended(RankState state, int cause, const std::string& reason, bool has_left, bool is_late) override;
@@ -34,6 +44,7 @@ class PythonCarrier final : public Carrier {
 
   Group& group_;
   nanobind::object python_;
+  std::unique_ptr<Crossing> crossing_;
 };
 
 }  // namespace shim::bindings

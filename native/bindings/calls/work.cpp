@@ -2,6 +2,7 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <optional>
 #include <utility>
@@ -15,6 +16,7 @@
 #include "group/watcher.hpp"
 #include "meeting/group_memory.hpp"
 #include "meeting/meeting_watch.hpp"
+#include "platform/digest.hpp"
 #include "platform/process.hpp"
 #include "reports/inquiries.hpp"
 
@@ -144,30 +146,54 @@ std::shared_ptr<Member> Member::join(const Meeting& meeting, Member* parent) {
   return member;
 }
 
-std::shared_ptr<Member> Member::carried(const Meeting& meeting, std::uint64_t identity, nb::object carrier,
-                                        std::vector<Descriptor> pidfds) {
+std::shared_ptr<Member> Member::across(const Meeting& meeting, const Across& across, nb::object carrier) {
   std::shared_ptr<Member> member;
   const int size = static_cast<int>(meeting.world_ranks.size());
-  const Machine unmeasured{usual_speeds, std::size_t{1} << 20, std::size_t{1} << 25};  // no operation depends on it
-  Encounter alone{memory_for(size, thresholds_for(unmeasured, size, size), false), std::move(pidfds)};
-  make(member, meeting, std::move(alone), identity);
+  const auto host = std::ranges::find_if(across.hosts, [&](const std::vector<int>& ranks) {
+    return std::ranges::find(ranks, meeting.rank) != ranks.end();
+  });
+  const std::vector<int>& here = *host;
+  const std::string number = std::to_string(host - across.hosts.begin());
+  // A key of ours will do for it: that has the job's token.
+  const std::uint64_t identity = Digest(0).add(meeting.key).value();
+  const auto join = [&](Encounter&& met) {
+    Encounter encounter{std::move(met.segment), std::vector<Descriptor>(meeting.world_ranks.size())};
+    for (std::size_t rank = 0; rank < across.pids.size(); ++rank)
+      if (across.pids[rank] > 0) encounter.pidfds[rank] = pidfd_of(across.pids[rank]);
+    for (std::size_t seat = 0; seat < met.pidfds.size(); ++seat)
+      encounter.pidfds[static_cast<std::size_t>(here[seat])] = std::move(met.pidfds[seat]);
+    make(member, meeting, std::move(encounter), identity, here);
+  };
+  if (here.size() == 1) {
+    join({memory_across(size, false, across.hash_seed), {}});
+  } else {
+    Meeting of_host{meeting.key + " host " + number, meeting.name + " on host " + number, {}, 0, meeting.timeout};
+    for (const int rank : here) of_host.world_ranks.push_back(meeting.world_ranks[static_cast<std::size_t>(rank)]);
+    of_host.rank = static_cast<int>(std::ranges::find(here, meeting.rank) - here.begin());
+    of_host.wider = Wider{size, across.hash_seed};
+    GilHooks hooks;
+    try {
+      hooks.about_to_block();
+      meet(of_host, [&] { hooks.check_interrupted(); }, join);
+    } catch (const Interrupted&) {
+      throw nb::python_error();
+    }
+  }
   member->carrier = std::make_unique<PythonCarrier>(member->group, std::move(carrier));
+  if (meeting.rank == here.front())
+    member->carrier->lead(std::make_unique<Crossing>(member->group, across.hosts, across.wires, identity));
   member->group.carrier = member->carrier.get();
   return member;
 }
 
-void Member::make(std::shared_ptr<Member>& member, const Meeting& meeting, Encounter&& encounter) {
-  make(member, meeting, std::move(encounter), std::nullopt);
-}
-
 void Member::make(std::shared_ptr<Member>& member, const Meeting& meeting, Encounter&& encounter,
-                  std::optional<std::uint64_t> identity) {
+                  std::optional<std::uint64_t> identity, const std::vector<int>& here) {
   auto segment = std::make_shared<Segment>(std::move(encounter.segment));
   struct stat status{};
   ::fstat(segment->file(), &status);
   segment->close_file_if_spare();
   const std::uint64_t generation = process_generation();
-  member.reset(new Member(meeting.name, meeting.world_ranks, meeting.rank, meeting.timeout, std::move(segment)),
+  member.reset(new Member(meeting.name, meeting.world_ranks, meeting.rank, meeting.timeout, std::move(segment), here),
                [generation](Member* made) {
                  if (generation == process_generation()) delete made;
                });
@@ -188,6 +214,7 @@ void Member::close(const std::string& why) {
     GilHooks hooks;
     if (has_gil()) hooks.about_to_block();  // an operation on its thread may want the lock, to end
     progress.stop(why);
+    if (carrier) carrier->stop();
   }
   note_ends();
   if (carrier && has_gil()) carrier->let_go();

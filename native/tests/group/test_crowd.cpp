@@ -17,7 +17,9 @@ using namespace shim::tests;
 
 namespace {
 
-using Lines = std::array<StatusLine, 4>;
+struct Lines : std::array<StatusLine, 4> {
+  const std::vector<StatusLine*> all{&(*this)[0], &(*this)[1], &(*this)[2], &(*this)[3]};
+};
 
 const auto nobody = [](int) { return false; };
 const auto everybody = [](int) { return true; };
@@ -107,7 +109,7 @@ SHIM_TEST(ranks_that_meet_know_of_all_where_they_may_run) {
 SHIM_TEST(only_awaited_ranks_of_the_same_processor_are_kept_from_running) {
   Lines lines{};
   put(lines, {5, 6, 5, 6});
-  const Crowd crowd(lines.data(), 0, 4);
+  const Crowd crowd(lines.all, 0);
   CHECK(crowd.keeps_from_running(everybody));
   CHECK(crowd.keeps_from_running([](int rank) { return rank == 2; }));
   CHECK(!crowd.keeps_from_running([](int rank) { return rank != 2; }));
@@ -117,7 +119,7 @@ SHIM_TEST(only_awaited_ranks_of_the_same_processor_are_kept_from_running) {
 SHIM_TEST(a_wait_in_a_crowd_has_an_end_of_turns) {
   for (const auto& is_awaited : {std::function<bool(int)>(nobody), std::function<bool(int)>(everybody)}) {
     Lines lines{};
-    Crowd crowd(lines.data(), 0, 4);
+    Crowd crowd(lines.all, 0);
     CrowdTurns turns(crowd);
     put(lines, {::sched_getcpu(), ::sched_getcpu(), ::sched_getcpu(), ::sched_getcpu()});
     int taken = 0;
@@ -130,7 +132,7 @@ SHIM_TEST(a_wait_in_a_crowd_has_an_end_of_turns) {
 
 SHIM_TEST(yielding_in_vain_becomes_seldom_and_comes_back) {
   Lines lines{};
-  Crowd crowd(lines.data(), 0, 4);
+  Crowd crowd(lines.all, 0);
   const auto yields = [&crowd](int wanted) {
     CrowdTurns turns(crowd);
     for (int turn = 0; turn < wanted && turns.take(everybody);) ++turn;
@@ -151,7 +153,7 @@ SHIM_TEST(the_last_rank_of_the_fullest_processor_moves) {
   const auto better_for = [](int rank, const std::vector<int>& processors) {
     Lines lines{};
     put(lines, processors);
-    return Crowd(lines.data(), rank, 4).better_processor();
+    return Crowd(lines.all, rank).better_processor();
   };
   bound_to({here, there}, [&] {
     CHECK_EQUAL(better_for(3, {here, there, here, here}), other);
@@ -170,7 +172,7 @@ SHIM_TEST(who_has_moved_may_run_where_it_might_before) {
       const int here = ::sched_getcpu();
       Lines lines{};
       put(lines, {here, here, here, here});
-      Crowd crowd(lines.data(), 3, 4);
+      Crowd crowd(lines.all, 3);
       crowd.tell_processor();
       crowd.spread_out(Crowd::Clock::now());
       CHECK(usable_processors() == processors);

@@ -115,7 +115,7 @@ def _joined(job: Meeting, patience: Patience) -> tuple[socket.socket, SessionKey
     while (found := search.until(patience.deadline, places, warn)) is not None:
         sock, hello = found
         try:
-            return sock, _shaken_hands(job, sock, hello, patience)
+            return sock, shaken_hands(job, sock, hello, patience, f"rank 0 at {_shown_peer(sock)}")
         except OSError:  # the hub has gone, or all ranks are there without this one
             sock.close()
             time.sleep(min(0.05, patience.left()))
@@ -133,11 +133,11 @@ def _searched(job: Meeting, search: HubSearch) -> str:
     return f" at {job.address or 'its unix socket'}{by}, from host {socket.gethostname()}\n  {outcomes}"
 
 
-def _shaken_hands(job: Meeting, sock: socket.socket, hello: Hello, patience: Patience) -> SessionKeys:
-    """Join as this rank. Raises StateError where the hub refuses or has another secret, OSError where it goes away."""
+def shaken_hands(job: Meeting, sock: socket.socket, hello: Hello, patience: Patience, other: str) -> SessionKeys:
+    """Join as this rank at *other*, which has said *hello*. Raises StateError where that refuses or has another secret, OSError where it goes away."""
     me = f"rank {job.rank} of {job.size}"
     if hello.protocol != PROTOCOL:
-        raise StateError(other_version(PROTOCOL, me, hello.protocol, "rank 0"))
+        raise StateError(other_version(PROTOCOL, me, hello.protocol, other))
     if sock.family != socket.AF_UNIX:
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     join = Join.new(job.rank, job.size, job.secret)
@@ -147,7 +147,7 @@ def _shaken_hands(job: Meeting, sock: socket.socket, hello: Hello, patience: Pat
     reply = Reply.unpacked(receive(sock, REPLY_SIZE))
     text = receive(sock, reply.length_of_text).decode(errors="replace")
     if reply.status == Status.WRONG_SECRET or not hmac.compare_digest(reply.proof, keys.proof_of_hub):
-        raise StateError(_other_secret(job, hello, f"rank 0 at {_shown_peer(sock)}"))
+        raise StateError(_other_secret(job, hello, other))
     if reply.status != Status.WELCOME:
         raise StateError(f"{text.partition(chr(10))[0]} ({me})\n{text.partition(chr(10))[2]}".rstrip())
     return keys

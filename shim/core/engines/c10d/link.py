@@ -18,7 +18,7 @@ import numpy as np
 
 from shim.core.control import Control
 from shim.core.engines.c10d.pending import CollectiveTransfer, WaitedTransfer, Waiter
-from shim.core.engines.network.engine import NetworkEngine, connected
+from shim.core.engines.network.engine import NetworkEngine
 from shim.core.engines.network.link import HEADER_BYTES, Drive, FailedTransfer, Link, LinkError, Pending
 from shim.core.engines.network.store import ControlKeys, torch_store
 from shim.core.engines.network.threads import begin_thread
@@ -314,4 +314,4 @@ class C10dEngine(NetworkEngine):
     name = "c10d"
 
     def __init__(self, place: Place) -> None:
-        super().__init__(place, connected(place, lambda: gloo_link(place, place.key, place.ranks)))
+        super().__init__(place, lambda: gloo_link(place, place.key, place.ranks))

@@ -15,8 +15,9 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from shim.core.engines.hierarchical.link import HierarchicalLink, Inside, Layout, all_of, gather_by_hosts
-from shim.core.engines.network.engine import NetworkEngine, connected, room, slices
+from shim.core.engines.hierarchical.link import HierarchicalLink, Inside, all_of
+from shim.core.engines.network.engine import NetworkEngine, room, slices
+from shim.core.engines.network.layout import Layout
 from shim.core.reduce_ops import ReduceOp
 
 if TYPE_CHECKING:
@@ -43,8 +44,7 @@ class HierarchicalEngine(NetworkEngine):
 
     def __init__(self, place: Place, open_within_host: Callable[[Place], Engine], open_link: OpenLink) -> None:
         self.layout = Layout.of(place.hosts, place.rank)
-        link = connected(place, partial(_connect, place, self.layout, open_within_host, open_link))
-        super().__init__(place, link, gather_by_hosts(link))
+        super().__init__(place, partial(_connect, place, self.layout, open_within_host, open_link), self.layout)
 
     def figures(self) -> str:
         sizes = ", ".join(str(len(members)) for members in self.layout.members)

@@ -1,13 +1,12 @@
-"""Which ranks of a group share a host, and the link between any two of them: by shared memory where they do."""
+"""The link between any two ranks of a group: by shared memory where they share a host."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from shim.core.engines.network.carrier import Gather
+from shim.core.engines.network.layout import Layout
 from shim.core.engines.network.link import Link, LinkError, Pending
 from shim.core.reduce_ops import ReduceOp
 from shim.core.tensors.elements import Elements
@@ -18,55 +17,6 @@ if TYPE_CHECKING:
 
 _NOTHING = memoryview(bytearray())
 _SPLITS = None  # every part is as long as the tensor that it goes to
-
-
-@dataclass(frozen=True)
-class Layout:
-    """The members of a group by host. Hosts are numbered in the order of their first members, which lead them.
-
-    ``members`` are the group ranks of each host; ``host`` and ``seat`` are where the caller is: its host, and its place there.
-    """
-
-    members: tuple[tuple[int, ...], ...]
-    host: int
-    seat: int
-
-    @classmethod
-    def of(cls, hosts: Sequence[int], rank: int) -> Layout:
-        """Return the layout of a group whose member *i* is on host ``hosts[i]``, as group rank *rank* sees it."""
-        order = list(dict.fromkeys(hosts))
-        members = tuple(tuple(one for one, host in enumerate(hosts) if host == name) for name in order)
-        host = order.index(hosts[rank])
-        return cls(members, host, members[host].index(rank))
-
-    @property
-    def here(self) -> tuple[int, ...]:
-        """The group ranks of the caller's host."""
-        return self.members[self.host]
-
-    @property
-    def hosts(self) -> int:
-        """How many hosts there are."""
-        return len(self.members)
-
-    @property
-    def is_even(self) -> bool:
-        """Whether all hosts have as many ranks."""
-        return len({len(host) for host in self.members}) == 1
-
-    @property
-    def is_leader(self) -> bool:
-        """Whether the caller speaks for its host."""
-        return self.seat == 0
-
-    @property
-    def column(self) -> tuple[int, ...]:
-        """The group ranks that the caller exchanges data with for its host, by host: those of its seat, or all leaders."""
-        return tuple(host[self.seat if self.is_even else 0] for host in self.members)
-
-    def host_of(self, rank: int) -> int:
-        """Return the number of group rank *rank*'s host."""
-        return next(host for host, members in enumerate(self.members) if rank in members)
 
 
 class InsideTransfer:
@@ -219,31 +169,3 @@ class HierarchicalLink(Link):
         for link in (self.across, self._every):
             if link is not None:
                 link.finish(seconds)
-
-
-def gather_by_hosts(link: HierarchicalLink) -> Gather:
-    """Return what gathers within each host, then among those who lead them, and tells the hosts."""
-    layout, inside = link.layout, link.inside
-    widest = max(map(len, layout.members))
-
-    def gather(mine: bytes) -> Generator[Pending, None, list[bytes]]:
-        width = len(mine)
-        block = memoryview(bytearray(width * widest))
-        everything = memoryview(bytearray(len(block) * layout.hosts))
-        parts = [block[seat * width : (seat + 1) * width] for seat in range(inside.size)]
-        yield inside.gather(parts if layout.is_leader else None, memoryview(bytearray(mine)), 0)
-        if layout.hosts == 1:
-            everything[:] = block
-        elif layout.is_leader:
-            assert link.across is not None
-            yield link.across.all_gather(everything, block)
-        yield inside.broadcast(everything, 0)
-        return [bytes(everything[(host * widest + seat) * width :][:width]) for host, seat in _places_by_rank(layout)]
-
-    return gather
-
-
-def _places_by_rank(layout: Layout) -> list[tuple[int, int]]:
-    """Return host and seat of every member, in the order of group ranks."""
-    places = {rank: (host, seat) for host, members in enumerate(layout.members) for seat, rank in enumerate(members)}
-    return [places[rank] for rank in sorted(places)]

@@ -10,7 +10,7 @@ from shim.core.engines.mpi.arithmetic import reduction_of
 from shim.core.engines.mpi.communicators import Exchange, keep, open_communicator
 from shim.core.engines.mpi.library import Library, library
 from shim.core.engines.mpi.pending import Transfer
-from shim.core.engines.network.engine import NetworkEngine, connected
+from shim.core.engines.network.engine import NetworkEngine
 from shim.core.engines.network.link import HEADER_BYTES, FailedTransfer, Link, LinkError, Pending
 from shim.core.reduce_ops import ReduceOp
 
@@ -222,4 +222,4 @@ class MpiEngine(NetworkEngine):
     name = "mpi"
 
     def __init__(self, place: Place) -> None:
-        super().__init__(place, connected(place, lambda: mpi_link(place, place.key, place.ranks)))
+        super().__init__(place, lambda: mpi_link(place, place.key, place.ranks))

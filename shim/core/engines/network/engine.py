@@ -9,27 +9,27 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from struct import pack, unpack
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from shim._native import CarriedGroup, dtype_bytes
+from shim._native import dtype_bytes
 from shim.core.engines.base import Engine, Request, Tensor
 from shim.core.engines.layer import Layer
-from shim.core.engines.network.carrier import Carrier, Gather
+from shim.core.engines.network.carrier import Carrier
+from shim.core.engines.network.layout import Layout
 from shim.core.engines.network.link import Link, LinkError, Pending
+from shim.core.engines.network.meeting import met
 from shim.core.engines.network.messages import Messages, Mover
 from shim.core.reduce_ops import ReduceOp
-from shim.errors import CollectiveTimeoutError, EngineError, ShimError, StateError
+from shim.errors import CollectiveTimeoutError, EngineError, StateError
 
 if TYPE_CHECKING:
     from shim.core.engines.place import Place
     from shim.core.work import EngineWork
-
-_Link = TypeVar("_Link", bound=Link)
 
 _SLICE = 0.05  # seconds between two looks at the other ranks
 _ON_ITS_WAY = 5.0  # seconds for what a rank has sent before it left
@@ -41,40 +41,25 @@ _MOST_BY_SLICES = 16  # ranks; of more, the library's own all_reduce takes fewer
 
 
 class NetworkEngine(Layer):
-    """Carries out the collectives of the group at *place* over *link*; *gather* exchanges the ranks' arrivals.
+    """Carries out the collectives of the group at *place* over the link that *connect* makes. In *layout*, each rank is a host of its own where none is given.
 
-    The native group, *under*, keeps this rank's copy of what all ranks say. It orders the calls, compares them, waits, and tells who is
-    missing, as in shared memory. Arrivals of a call carry up to 40 bytes of data; what is larger goes over the link then.
+    The native group, *under*, exchanges what the ranks call, with small and middle data; it orders the calls, compares them, waits, and tells who is
+    missing, as in shared memory. What is larger goes over the link then.
     """
 
     link: Link
 
-    def __init__(self, place: Place, link: Link, gather: Gather | None = None) -> None:
+    def __init__(self, place: Place, connect: Callable[[], Link], layout: Layout | None = None) -> None:
         assert place.control is not None
-        assert place.choice is not None
         self._process = os.getpid()
         self.seal_key = place.control.seal_key
-        self.link = link
         self.control, self._owns_control = place.control, place.owns_control
-        self._carrier = Carrier(place.control, place, gather or gather_over(link))
-        engine = (str(place.choice.name), place.choice.reason)
-        try:
-            self._group = CarriedGroup(
-                place.key,
-                place.name,
-                list(place.ranks),
-                place.rank,
-                place.timeout,
-                engine=engine,
-                carrier=self._carrier,
-                pids=self._carrier.pids_here(),
-            )
-        except BaseException:
-            link.close(False)
-            raise
+        layout = layout or Layout.of(range(len(place.ranks)), place.rank)
+        self._carrier = Carrier(place.control, place, layout.here)
+        self._group, self.link = met(place, layout, self._carrier, connect)
         super().__init__(cast(Engine, self._group), place.rank, len(place.ranks))  # it has an engine's methods
         self._carrier.serve(self._group)
-        self._messages = self._carrier.messages = Messages(link, partial(_label, place.ranks), dtype_bytes)
+        self._messages = self._carrier.messages = Messages(self.link, partial(_label, place.ranks), dtype_bytes)
 
     def arrive(self, request: Request, move: Callable[[Request], object], now: bool = False) -> EngineWork | None:
         """See ``Engine``. Small data is moved by the arrivals themselves, without *move*."""
@@ -102,7 +87,7 @@ class NetworkEngine(Layer):
         self._group.leave(why)
         self._carrier.close()
         self._group.close(why)
-        self.link.close(is_clean and not self._carrier.is_exchanging())
+        self.link.close(is_clean)
         if self._owns_control and self.control is not None:
             self.link.finish(_FOR_NEIGHBOURS)
             self.control.close(why)
@@ -191,7 +176,6 @@ class NetworkEngine(Layer):
         self.wait_for(self.link.all_to_all(outputs, inputs))
 
     def _moved(self, move: Callable[[Request], object], request: Request) -> None:
-        self._carrier.wait_for_exchange(partial(self._check_others, True))  # who left has sent its part
         move(request)
 
     def _check_others(self, allows_left: bool = False) -> None:
@@ -224,43 +208,6 @@ def _label(ranks: Sequence[int], rank: int) -> str:
     return f"rank {rank}" if there == rank else f"rank {rank} (rank {there} of the world)"
 
 
-def connected(place: Place, connect: Callable[[], _Link]) -> _Link:
-    """Return the link that *connect* makes, once all members of the group at *place* have met and made theirs.
-
-    Raises StateError on all of them where they chose different engines, and EngineError where one cannot connect.
-    """
-    _check_choices(place, place.exchange("meet", str(place.choice).encode()))
-    link, problem = None, ""
-    try:
-        link = connect()
-    except Exception as error:  # whatever it is, the others wait for this rank
-        problem = str(error) if isinstance(error, (LinkError, ShimError)) else f"{type(error).__name__}: {error}"
-    try:
-        problems = [said.decode() for said in place.exchange("connect", problem.encode())]
-        first = next((rank for rank, said in enumerate(problems) if said), None)
-        if first is not None:
-            raise EngineError(
-                f"group {place.name!r} could not be connected: rank {place.ranks[first]}: {problems[first]}"
-            )
-    except BaseException:
-        if link is not None:
-            link.close(False)
-        raise
-    assert link is not None
-    return link
-
-
-def _check_choices(place: Place, choices: Sequence[bytes]) -> None:
-    said = [choice.decode() for choice in choices]
-    if len(set(said)) == 1:
-        return
-    lines = "".join(f"\n  rank {rank}: {choice}" for rank, choice in zip(place.ranks, said, strict=True))
-    raise StateError(
-        f"the ranks chose different engines for group {place.name!r}:{lines}\n"
-        f"Set SHIM_ENGINE and SHIM_ACROSS to the same values on all ranks."
-    )
-
-
 def room(size: int) -> memoryview:
     """Return memory for *size* bytes."""
     return np.empty(size, np.uint8).data  # which nobody has to clear
@@ -272,15 +219,3 @@ def slices(part: memoryview, count: int, dtype: str) -> list[memoryview]:
     elements = len(part) // width
     ends = [elements * (place + 1) // count * width for place in range(count)]
     return [part[start:end] for start, end in zip([0, *ends], ends, strict=False)]
-
-
-def gather_over(link: Link) -> Gather:
-    """Return what gathers by the link's all_gather."""
-
-    def gather(mine: bytes) -> Generator[Pending, None, list[bytes]]:
-        width = len(mine)
-        room = bytearray(width * link.size)
-        yield link.all_gather(memoryview(room), memoryview(bytearray(mine)))
-        return [bytes(room[start : start + width]) for start in range(0, len(room), width)]
-
-    return gather

@@ -1,0 +1,303 @@
+// Ranks of several hosts: those of each share memory, and their leaders are connected by wires.
+#include "crossing/crossing.hpp"
+
+#include <sys/socket.h>
+
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "collectives/request.hpp"
+#include "crossing/frames.hpp"
+#include "group/mirror.hpp"
+#include "tests/ranks.hpp"
+
+using namespace shim;
+using namespace shim::tests;
+
+namespace {
+
+constexpr std::uint64_t id = 7;
+constexpr std::uint64_t seed = 42;
+
+using Hosts = std::vector<std::vector<int>>;
+
+int size_of(const Hosts& hosts) {
+  int size = 0;
+  for (const std::vector<int>& host : hosts) size += static_cast<int>(host.size());
+  return size;
+}
+
+// Takes arrivals by a crossing, and tells the other ranks all else at once.
+class Words final : public Carrier {
+ public:
+  Words(Group& group, const std::vector<std::unique_ptr<Words>>& all) : group_(group), all_(all) {}
+
+  std::unique_ptr<Crossing> crossing;
+
+  void exchange(std::uint64_t sequence) override {
+    if (crossing) crossing->exchange(sequence);
+  }
+  void refused(std::uint64_t sequence) override {
+    if (crossing) crossing->carry_on(sequence);
+  }
+  bool sleep(std::chrono::milliseconds longest) override { return crossing && crossing->sleep(longest); }
+  void ring() override {
+    if (crossing) crossing->ring();
+  }
+  void told_place(std::uint64_t sequence, std::string_view place) override {
+    for (const auto& other : all_) take_place(other->group_, group_.rank(), sequence, place);
+  }
+  void ask_all() override {}
+  void ended(RankState state, int cause, const std::string& reason, bool has_left, bool) override {
+    for (const auto& other : all_)
+      if (!other->group_.is_here(group_.rank()))
+        other->group_.take_ending(group_.rank(), state, cause, reason, has_left);
+  }
+  std::string whereabouts(int) override { return "is somewhere"; }
+  std::string circle() override { return {}; }
+
+ private:
+  Group& group_;
+  const std::vector<std::unique_ptr<Words>>& all_;
+};
+
+// Each host's wires to the others.
+std::vector<std::vector<std::shared_ptr<Wire>>> wires_between(std::size_t hosts) {
+  std::vector<std::vector<std::shared_ptr<Wire>>> wires(hosts, std::vector<std::shared_ptr<Wire>>(hosts));
+  for (std::size_t one = 0; one < hosts; ++one)
+    for (std::size_t other = one + 1; other < hosts; ++other) {
+      int ends[2];
+      CHECK(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0);
+      wires[one][other] = std::make_shared<Wire>(Descriptor(ends[0]));
+      wires[other][one] = std::make_shared<Wire>(Descriptor(ends[1]));
+    }
+  return wires;
+}
+
+// Runs `body` as every rank, each in a thread of its own.
+void on_hosts(const Hosts& hosts, const std::function<void(Rank&)>& body, double timeout = 20) {
+  const int size = size_of(hosts);
+  const auto wires = wires_between(hosts.size());
+  std::vector<std::unique_ptr<Rank>> ranks(static_cast<std::size_t>(size));
+  std::vector<std::unique_ptr<Words>> words;
+  for (const std::vector<int>& here : hosts) {
+    const auto memory = std::make_shared<Segment>(memory_across(size, true, seed));
+    for (const int rank : here)
+      ranks[static_cast<std::size_t>(rank)] = std::make_unique<Rank>(rank, size, timeout, memory, here);
+  }
+  for (const auto& rank : ranks) begin_with(first_number(), *rank);
+  for (const auto& rank : ranks) {
+    words.push_back(std::make_unique<Words>(rank->group(), words));
+    rank->group().carrier = words.back().get();
+  }
+  for (std::size_t host = 0; host < hosts.size(); ++host) {
+    const auto leader = static_cast<std::size_t>(hosts[host].front());
+    words[leader]->crossing = std::make_unique<Crossing>(ranks[leader]->group(), hosts, wires[host], id);
+  }
+  std::vector<std::string> errors(static_cast<std::size_t>(size));
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < size; ++rank)
+    threads.emplace_back([&, i = static_cast<std::size_t>(rank)] {
+      try {
+        body(*ranks[i]);
+      } catch (const std::exception& error) {
+        errors[i] = error.what();
+        ranks[i]->group().leave();
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  for (const auto& one : words) one->crossing.reset();
+  for (const auto& rank : ranks) rank->group().carrier = nullptr;  // the others may be gone
+  for (const std::string& error : errors) CHECK_EQUAL(error, std::string());
+}
+
+const std::vector<Hosts> layouts = {{{0, 1}, {2, 3}}, {{0}, {1, 2, 3}}, {{0}, {1}, {2}}, {{0, 3}, {1}, {2, 4}}, {{0, 1}}};
+
+std::unique_ptr<Operation> carried(Request& request) {
+  return request.begun([] { throw std::runtime_error("nothing is left to be moved"); }, true);
+}
+
+}  // namespace
+
+SHIM_TEST(sums_of_all_sizes_that_go_with_the_arrivals) {
+  for (const Hosts& hosts : layouts)
+    on_hosts(hosts, [&](Rank& me) {
+      const int size = me.size();
+      for (const std::size_t count : {1, 5, 6, 512, 513, 8192, 32768, 3, 32768, 1})
+        for (int turn = 1; turn <= 6; ++turn) {
+          std::vector<std::int64_t> data(count, me.rank() + turn);
+          Request request(me.seat(), summing(me, data));
+          me.run(carried(request));
+          CHECK_EQUAL(data.front(), size * (size - 1) / 2 + turn * size);
+          CHECK_EQUAL(data.back(), data.front());
+        }
+    });
+}
+
+SHIM_TEST(every_rank_gets_its_own_part) {
+  for (const Hosts& hosts : layouts)
+    on_hosts(hosts, [](Rank& me) {
+      const auto size = static_cast<std::size_t>(me.size());
+      for (const std::size_t count : {1, 2, 700, 4000, 1}) {
+        std::vector<std::int64_t> input(size * count), output(size * count);
+        for (std::size_t i = 0; i < input.size(); ++i)
+          input[i] = me.rank() * 1'000'000 + static_cast<std::int64_t>(i / count) * 1000;
+        Request request(me.seat(), make_all_to_all(me.seat(), one("output", output), one("input", input),
+                                                   no_splits("output_splits"), no_splits("input_splits")));
+        me.run(carried(request));
+        for (std::size_t i = 0; i < output.size(); ++i)
+          CHECK_EQUAL(output[i], static_cast<std::int64_t>(i / count) * 1'000'000 + me.rank() * 1000);
+      }
+    });
+}
+
+SHIM_TEST(parts_of_different_sizes) {
+  for (const Hosts& hosts : layouts)
+    on_hosts(hosts, [](Rank& me) {
+      // Rank i has i + 1 elements for each rank; the first has none for the others.
+      std::vector<std::int64_t> counts;
+      for (int rank = 0; rank < me.size(); ++rank) counts.push_back(rank == 0 && me.rank() != 0 ? 0 : rank + 1);
+      std::vector<std::int64_t> output(
+          static_cast<std::size_t>(std::accumulate(counts.begin(), counts.end(), std::int64_t{0})));
+      const std::int64_t mine = me.rank() + 1;
+      std::vector<std::int64_t> splits(static_cast<std::size_t>(me.size()), me.rank() == 0 ? 0 : mine);
+      splits[static_cast<std::size_t>(me.rank())] = mine;
+      std::vector<std::int64_t> input(
+          static_cast<std::size_t>(std::accumulate(splits.begin(), splits.end(), std::int64_t{0})), me.rank());
+      Request request(me.seat(), make_all_to_all(me.seat(), one("output", output), one("input", input),
+                                                 {"output_splits", counts}, {"input_splits", splits}));
+      bool is_moved = false;  // where it does not fit
+      me.run(request.begun([&is_moved] { is_moved = true; }, true));
+      if (is_moved) return;
+      std::size_t at = 0;
+      for (std::size_t rank = 0; rank < counts.size(); ++rank)
+        for (std::int64_t i = 0; i < counts[rank]; ++i) CHECK_EQUAL(output[at++], static_cast<std::int64_t>(rank));
+    });
+}
+
+SHIM_TEST(what_only_the_root_gives_or_gets) {
+  for (const Hosts& hosts : layouts)
+    on_hosts(hosts, [](Rank& me) {
+      const auto size = static_cast<std::size_t>(me.size());
+      for (const std::size_t count : {2, 900, 16000})
+        for (int root = 0; root < me.size(); ++root) {
+          const bool is_root = me.rank() == root;
+          std::vector<std::int64_t> data(count, is_root ? 77 : 0);
+          Request broadcast(me.seat(), make_broadcast(me.seat(), one("tensor", data), root));
+          me.run(carried(broadcast));
+          CHECK_EQUAL(data.back(), 77);
+          std::vector<std::int64_t> gathered(size * count), mine(count, me.rank());
+          Request gather(me.seat(), make_gather(me.seat(), one("output", gathered), one("input", mine),
+                                                no_splits("output_splits"), root));
+          me.run(carried(gather));
+          for (std::size_t i = 0; is_root && i < gathered.size(); ++i)
+            CHECK_EQUAL(gathered[i], static_cast<std::int64_t>(i / count));
+          Request reduce(me.seat(), make_reduce(me.seat(), one("output", data), one("input", mine), sum, root));
+          me.run(carried(reduce));
+          if (is_root) CHECK_EQUAL(data.back(), me.size() * (me.size() - 1) / 2);
+        }
+    });
+}
+
+SHIM_TEST(large_data_is_moved_when_all_have_agreed) {
+  for (const Hosts& hosts : layouts)
+    on_hosts(hosts, [](Rank& me) {
+      std::vector<std::int64_t> data(100'000, me.rank());
+      bool is_moved = false;
+      Request request(me.seat(), summing(me, data));
+      me.run(request.begun([&is_moved] { is_moved = true; }, true));
+      CHECK(is_moved);
+    });
+}
+
+SHIM_TEST(ranks_that_disagree_are_told_and_go_on) {
+  for (const Hosts& hosts : layouts)
+    on_hosts(hosts, [](Rank& me) {
+      std::vector<std::int64_t> data(static_cast<std::size_t>(me.rank() == 0 ? 300 : 301));
+      Request request(me.seat(), summing(me, data));
+      CHECK(me.failure_of(carried(request)) == FailureKind::mismatch);
+      std::vector<std::int64_t> again{1};
+      Request next(me.seat(), summing(me, again));
+      me.run(carried(next));
+      CHECK_EQUAL(again[0], me.size());
+    });
+}
+
+// Nobody waits for a rank that refuses its call, and that of a leader's host is told all the same.
+SHIM_TEST(a_refused_call_of_any_rank_is_told) {
+  for (const Hosts& hosts : layouts)
+    for (int refuser = 0; refuser < size_of(hosts); ++refuser)
+      on_hosts(hosts, [refuser](Rank& me) {
+        std::vector<std::int64_t> data{1};
+        if (me.rank() == refuser) {
+          me.progress().refuse({"it was wrong", "here"});
+        } else {
+          Request request(me.seat(), summing(me, data));
+          CHECK(me.failure_of(carried(request)) == FailureKind::mismatch);
+        }
+        Request next(me.seat(), summing(me, data));
+        me.run(carried(next));
+        CHECK_EQUAL(data[0], me.size());
+      });
+}
+
+SHIM_TEST(a_rank_that_leaves_is_missed) {
+  for (const Hosts& hosts : layouts)
+    for (int leaver = 0; leaver < size_of(hosts); ++leaver)
+      on_hosts(hosts, [leaver](Rank& me) {
+        if (me.rank() == leaver) return me.group().leave("enough");
+        std::vector<std::int64_t> data{1};
+        Request request(me.seat(), summing(me, data));
+        CHECK(me.failure_of(carried(request)) == FailureKind::peer_lost);
+      });
+}
+
+SHIM_TEST(what_is_no_arrival_is_refused) {
+  const auto memory = std::make_shared<Segment>(memory_across(2, false, seed));
+  const auto other = std::make_shared<Segment>(memory_across(2, false, seed));
+  Rank sender(0, 2, 1.0, other, {0});
+  Rank receiver(1, 2, 1.0, memory, {1});
+  const auto refuses = [&](const std::string& frame) {
+    try {
+      take_arrivals(receiver.group(), {0}, {1}, 1, frame);
+    } catch (const Failure& failure) {
+      return failure.kind == FailureKind::engine;
+    }
+    return false;
+  };
+  const std::string right = packed_arrivals(sender.group(), {0}, {1}, 1);
+  CHECK(refuses(packed_arrivals(sender.group(), {0}, {1}, 2)));
+  CHECK(refuses(right + "x"));
+  for (std::size_t length = 0; length < right.size(); ++length) CHECK(refuses(right.substr(0, length)));
+  for (std::size_t at = 0; at < right.size(); ++at) {  // no byte makes it write elsewhere
+    std::string wrong = right;
+    wrong[at] = static_cast<char>(0xff);
+    refuses(wrong);
+  }
+  CHECK(!refuses(right));
+}
+
+SHIM_TEST(frames_of_all_groups_and_sizes_come) {
+  const auto wires = wires_between(2);
+  Wire& here = *wires[0][1];
+  Wire& there = *wires[1][0];
+  for (const std::size_t bytes : {0, 1, 15, 16, 17, 1000, 65520, 65536, 3'000'000, 5}) {
+    std::string frame(bytes, 'a');
+    if (bytes > 0) frame.back() = 'z';
+    here.send(1, frame);
+    here.send(2, "other");
+    std::optional<std::string> came;
+    while (!(came = there.take(1))) here.flush();
+    CHECK(*came == frame);
+    while (!(came = there.take(2))) here.flush();
+    CHECK_EQUAL(*came, std::string("other"));
+  }
+  there.forget(1);
+  here.send(1, "late");
+  here.send(2, "last");
+  CHECK(!there.take(1));
+  CHECK_EQUAL(there.take(2).value_or(""), std::string("last"));
+}

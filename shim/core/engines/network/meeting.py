@@ -1,0 +1,93 @@
+"""How the ranks of a group across hosts come together: each host's in memory that they share, the hosts' leaders by wires, and all by a link."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, TypeVar
+
+from shim._native import CarriedGroup, Wire
+from shim.core.engines.network.layout import Layout
+from shim.core.engines.network.link import Link, LinkError
+from shim.errors import EngineError, ShimError, StateError
+
+if TYPE_CHECKING:
+    from shim.core.engines.network.carrier import Carrier
+    from shim.core.engines.place import Place
+
+_Link = TypeVar("_Link", bound=Link)
+
+
+def met(place: Place, layout: Layout, carrier: Carrier, connect: Callable[[], _Link]) -> tuple[CarriedGroup, _Link]:
+    """Return the native group at *place*, and the link that *connect* makes, once all members have met and made theirs.
+
+    Raises StateError on all of them where they chose different engines, and EngineError where one cannot join or connect.
+    """
+    assert place.choice is not None
+    assert place.control is not None
+    assert place.control.wires is not None
+    is_awaited = layout.is_leader and layout.hosts > 1
+    said = [str(place.choice), place.control.wires.address() if is_awaited else "", secrets.randbits(64)]
+    words = [json.loads(word) for word in place.exchange("meet", json.dumps(said).encode())]
+    _check_choices(place, [choice for choice, _, _ in words])
+    group: CarriedGroup | None = None
+    link: _Link | None = None
+    problem = ""
+    try:
+        group = CarriedGroup(
+            place.key,
+            place.name,
+            list(place.ranks),
+            place.rank,
+            place.timeout,
+            (place.choice.name, place.choice.reason),
+            carrier,
+            layout.members,
+            _wires(place, layout, [address for _, address, _ in words]),
+            words[0][2],
+            carrier.pids_here(),
+        )
+        link = connect()
+    except Exception as error:  # whatever it is, the others wait for this rank
+        problem = str(error) if isinstance(error, (LinkError, ShimError)) else f"{type(error).__name__}: {error}"
+    try:
+        problems = [word.decode() for word in place.exchange("connect", problem.encode())]
+        first = next((rank for rank, word in enumerate(problems) if word), None)
+        if first is not None:
+            raise EngineError(
+                f"group {place.name!r} could not be connected: rank {place.ranks[first]}: {problems[first]}"
+            )
+    except BaseException:
+        if link is not None:
+            link.close(False)
+        if group is not None:
+            group.close()
+        raise
+    assert group is not None
+    assert link is not None
+    return group, link
+
+
+def _wires(place: Place, layout: Layout, addresses: Sequence[str]) -> list[Wire | None]:
+    """Return by host the connection to its leader, who listens at one of *addresses*, which are by group rank; none where this rank does not lead."""
+    assert place.control is not None
+    assert place.control.wires is not None
+    if not layout.is_leader:
+        return [None] * layout.hosts
+    return [
+        None
+        if host == layout.host
+        else place.control.wires.to(place.ranks[members[0]], addresses[members[0]], place.timeout)
+        for host, members in enumerate(layout.members)
+    ]
+
+
+def _check_choices(place: Place, choices: Sequence[str]) -> None:
+    if len(set(choices)) == 1:
+        return
+    lines = "".join(f"\n  rank {rank}: {choice}" for rank, choice in zip(place.ranks, choices, strict=True))
+    raise StateError(
+        f"the ranks chose different engines for group {place.name!r}:{lines}\n"
+        f"Set SHIM_ENGINE and SHIM_ACROSS to the same values on all ranks."
+    )
