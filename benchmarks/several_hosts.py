@@ -4,9 +4,9 @@
     python3 benchmarks/several_hosts.py [--mbit 1000] [--ranks 2] [--json FILE]     # as root, with iproute2
 
 mpirun starts the ranks twice, once for each library between the hosts; both peers are in both runs. A call's time is that of the slowest rank;
-printed is the median over rounds, in milliseconds. The floor is the time in which the link carries what has to cross it at all: of an
-all_reduce the data once to each host, of an all_gather what the other host's ranks have, of an all_to_all their parts for this host.
-The size is that of a rank's input.
+printed are the median and the 10th percentile over rounds, in milliseconds, and the processor time that all ranks together spend on a call.
+The floor is the time in which the link carries what has to cross it at all: of an all_reduce the data once to each host, of an all_gather what
+the other host's ranks have, of an all_to_all and a reduce_scatter their parts for this host. The size is that of a rank's input.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ ROOT = Path(__file__).parents[1]
 HOSTS = 2
 PORT = 29533
 SIZES = {"8 B": (8, 300), "1 KB": (1 << 10, 300), "64 KB": (1 << 16, 100), "1 MB": (1 << 20, 30), "16 MB": (1 << 24, 6)}
-OPERATIONS = ("all_reduce", "all_gather", "all_to_all")
+OPERATIONS = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcast")
 TURNS = 3
 
 
@@ -91,21 +91,27 @@ def measure(given: argparse.Namespace) -> None:
     store = gloo.TCPStore(os.environ["MASTER_ADDR"], PORT + 1, is_master=mpi.rank == 0)
     gloo.init_process_group("gloo", store=store, rank=mpi.rank, world_size=mpi.size)
     ways = {"ours": collectives(ours, mpi.size), "gloo": collectives(gloo, mpi.size), "open mpi": of_mpi(mpi)}
-    found: dict[str, dict[str, list[float]]] = {}
+    found: dict[str, dict[str, list[list[float]]]] = {}
     for _ in range(TURNS):
         for case, operation, count, rounds in cases(given.sizes, mpi.size):
             for way, operations in ways.items():
-                times = timed(operations[operation](count), rounds // TURNS, ways["gloo"]["barrier"](0))
+                times, spent = timed(operations[operation](count), rounds // TURNS, ways["gloo"]["barrier"](0))
                 if mpi.rank == 0:
                     print(f"{case}, {way}: {statistics.median(times):.2f} ms", file=sys.stderr)
-                slowest = torch.tensor(times)
+                slowest, all_spent = torch.tensor(times), torch.tensor([spent])
                 gloo.all_reduce(slowest, gloo.ReduceOp.MAX)
-                found.setdefault(case, {}).setdefault(way, []).extend(slowest.tolist())
+                gloo.all_reduce(all_spent)
+                both = found.setdefault(case, {}).setdefault(way, [[], []])
+                both[0] += slowest.tolist()
+                both[1] += all_spent.tolist()
     if mpi.rank == 0:
         print(
             json.dumps(
                 {
-                    case: {way: statistics.median(times) for way, times in by_way.items()}
+                    case: {
+                        way: [statistics.median(times), statistics.quantiles(times, n=10)[0], statistics.mean(spent)]
+                        for way, (times, spent) in by_way.items()
+                    }
                     for case, by_way in found.items()
                 }
             )
@@ -118,7 +124,7 @@ def cases(sizes: list[str], ranks: int) -> Iterator[tuple[str, str, int, int]]:
     """Give each case's name, operation, number of float32 elements of a rank's input, and rounds."""
     for operation in OPERATIONS:
         for size in sizes:
-            count = max(SIZES[size][0] // 4, ranks if operation == "all_to_all" else 1)
+            count = max(SIZES[size][0] // 4, ranks if operation in ("all_to_all", "reduce_scatter") else 1)
             yield f"{operation} {size}", operation, count, SIZES[size][1]
 
 
@@ -138,10 +144,20 @@ def collectives(dist: Any, ranks: int) -> dict[str, Callable[[int], Callable[[],
         data, received = torch.zeros(count), torch.zeros(count)
         return lambda: dist.all_to_all_single(received, data)
 
+    def reduce_scatter(count: int) -> Callable[[], Any]:
+        data, mine = torch.zeros(count), torch.zeros(count // ranks)
+        return lambda: dist.reduce_scatter_single(mine, data)
+
+    def broadcast(count: int) -> Callable[[], Any]:
+        data = torch.zeros(count)
+        return lambda: dist.broadcast(data, 0)
+
     return {
         "all_reduce": all_reduce,
         "all_gather": all_gather,
+        "reduce_scatter": reduce_scatter,
         "all_to_all": all_to_all,
+        "broadcast": broadcast,
         "barrier": lambda _: dist.barrier,
     }
 
@@ -162,36 +178,58 @@ def of_mpi(mpi: Any) -> dict[str, Callable[[int], Callable[[], Any]]]:
         data, received = np.zeros(count, np.float32), np.zeros(count, np.float32)
         return lambda: mpi.Alltoall(data, received)
 
-    return {"all_reduce": all_reduce, "all_gather": all_gather, "all_to_all": all_to_all}
+    def reduce_scatter(count: int) -> Callable[[], Any]:
+        data, mine = np.zeros(count, np.float32), np.zeros(count // mpi.size, np.float32)
+        return lambda: mpi.Reduce_scatter_block(data, mine)
+
+    def broadcast(count: int) -> Callable[[], Any]:
+        data = np.zeros(count, np.float32)
+        return lambda: mpi.Bcast(data)
+
+    return {
+        "all_reduce": all_reduce,
+        "all_gather": all_gather,
+        "reduce_scatter": reduce_scatter,
+        "all_to_all": all_to_all,
+        "broadcast": broadcast,
+    }
 
 
-def timed(action: Callable[[], Any], rounds: int, barrier: Callable[[], Any]) -> list[float]:
-    """Return how many milliseconds *action* takes here, in each of *rounds* after two."""
+def timed(action: Callable[[], Any], rounds: int, barrier: Callable[[], Any]) -> tuple[list[float], float]:
+    """Return how many milliseconds *action* takes here, in each of *rounds* after two, and how much processor time as a mean of as many calls in a row."""
     found = []
     for _ in range(rounds + 2):
         barrier()
         begun = time.perf_counter()
         action()
         found.append((time.perf_counter() - begun) * 1e3)
-    return found[2:]
+    barrier()
+    begun = time.process_time()
+    for _ in range(rounds):
+        action()
+    return found[2:], (time.process_time() - begun) * 1e3 / rounds
 
 
 def floor_of(operation: str, size: int, given: argparse.Namespace) -> float:
     """Return in how many milliseconds the link carries what has to cross it."""
-    across = {"all_reduce": size, "all_gather": given.ranks * size, "all_to_all": given.ranks * size / HOSTS}
+    across = {"all_reduce": size, "all_gather": given.ranks * size, "broadcast": size}
+    across["all_to_all"] = across["reduce_scatter"] = given.ranks * size / HOSTS
     return float(across[operation]) * 8 / (given.mbit * 1e3)
 
 
-def show(across: str, found: dict[str, dict[str, float]], given: argparse.Namespace) -> None:
+def show(across: str, found: dict[str, dict[str, list[float]]], given: argparse.Namespace) -> None:
     print(
-        f"{HOSTS} hosts of {given.ranks} ranks, {given.mbit or 'no limit of'} Mbit/s, ours over {across}; median in ms"
+        f"{HOSTS} hosts of {given.ranks} ranks, {given.mbit or 'no limit of'} Mbit/s, ours over {across}; median (10th percentile) in ms, "
+        "and ms of processor time"
     )
-    print(f"{'':18}{'ours':>10}{'gloo':>10}{'open mpi':>10}{'floor':>10}{'gloo/ours':>11}{'open mpi/ours':>15}")
+    print(f"{'':22}{'ours':>20}{'gloo':>20}{'open mpi':>20}{'floor':>8}{'ours/gloo':>18}{'ours/open mpi':>15}")
     for case, by_way in found.items():
         operation, _, size = case.partition(" ")
         floor = floor_of(operation, SIZES[size][0], given) if given.mbit else 0.0
         ours, gloo, mpi = by_way["ours"], by_way["gloo"], by_way["open mpi"]
-        print(f"{case:18}{ours:10.2f}{gloo:10.2f}{mpi:10.2f}{floor:10.2f}{gloo / ours:11.2f}{mpi / ours:15.2f}")
+        shown = "".join(f"{f'{way[0]:.2f} ({way[1]:.2f}) {way[2]:.2f}':>20}" for way in (ours, gloo, mpi))
+        ratios = f"{ours[0] / gloo[0]:.2f} ({ours[1] / gloo[1]:.2f})"
+        print(f"{case:22}{shown}{floor:8.2f}{ratios:>18}{ours[0] / mpi[0]:15.2f}")
 
 
 if __name__ == "__main__":

@@ -290,8 +290,6 @@ class Wire:
     """A connection to the leader of another host, which owns the socket with descriptor *file*; see native/wires/."""
 
     def __init__(self, file: int) -> None: ...
-    @property
-    def is_broken(self) -> bool: ...
 
 class CarriedGroup(Group):
     """One rank's membership of a group across hosts; see native/group/carrier.hpp, mirror.hpp and native/crossing/."""
@@ -306,7 +304,7 @@ class CarriedGroup(Group):
         engine: tuple[str, str],
         carrier: object,
         hosts: Sequence[Sequence[int]],
-        wires: Sequence[Wire | None],
+        wires: Sequence[Wire],
         hash_seed: int,
         pids: Sequence[int],
     ) -> None: ...

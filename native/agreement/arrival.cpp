@@ -84,7 +84,7 @@ void wait_for_arrivals(Group& group, std::uint64_t sequence) {
   } else {  // in one wait; that of the leader brings the others, and without it they do not come
     group.wait_for(group.rank(), [&group, &arrived, sequence](int rank) {
       if (rank != group.rank() && rank != group.leader()) return arrived(rank);
-      if (group.rank() == group.leader()) group.carrier->exchange(sequence);
+      if (group.rank() == group.leader()) return group.carrier->exchange(sequence);
       for (int peer = 0; peer < group.size(); ++peer)
         if (!arrived(peer)) return false;
       return true;

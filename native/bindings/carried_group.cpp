@@ -128,8 +128,7 @@ class CarriedGroup final : public PyGroup {
 
 void define_carried_group(nb::module_& module) {
   nb::class_<Wire>(module, "Wire", "A connection to the leader of another host, of which it owns the socket with this descriptor.")
-      .def("__init__", [](Wire* self, int file) { new (self) Wire(Descriptor(file)); }, "file"_a)
-      .def_prop_ro("is_broken", &Wire::is_broken);
+      .def("__init__", [](Wire* self, int file) { new (self) Wire(Descriptor(file)); }, "file"_a);
 
   nb::class_<CarriedGroup, PyGroup>(module, "CarriedGroup",
                                     "One rank's membership of a group across hosts.")

@@ -40,20 +40,22 @@ Crossing::~Crossing() {
     if (wire != nullptr) wire->forget(id_);
 }
 
-void Crossing::exchange(std::uint64_t sequence) {
+bool Crossing::exchange(std::uint64_t sequence) {
   const std::unique_lock turn(turn_, std::try_to_lock);
-  if (!turn || done_ >= sequence) return;
+  if (!turn) return false;
+  if (done_ >= sequence) return true;
   if (sent_ < sequence) {
-    if (!have_arrived_here(sequence)) return;
+    if (!have_arrived_here(sequence)) return false;
     send_to_all(sequence);
   }
   bool is_over = true;
   for (std::size_t host = 0; host < hosts_.size(); ++host)
     if (wires_[host] != nullptr) is_over = take_from(host, sequence) && is_over;
-  if (!is_over) return;
+  if (!is_over) return false;
   done_ = sequence;
   awaits_hosts_.store(false);
   for (const int rank : here_) group_.ring_bell(rank);
+  return true;
 }
 
 // One that is about to give the operation up has not.
@@ -127,15 +129,7 @@ void Crossing::carry_on(std::uint64_t sequence) {
   is_carried_on_.store(true);
   late_ = std::thread([this, sequence] {
     try {
-      for (;;) {
-        exchange(sequence);
-        {
-          const std::lock_guard turn(turn_);
-          if (done_ >= sequence) break;
-        }
-        if (stops_.load() || !group_.is_usable()) break;
-        std::this_thread::sleep_for(pause);
-      }
+      while (!exchange(sequence) && !stops_.load() && group_.is_usable()) std::this_thread::sleep_for(pause);
     } catch (const Failure& failure) {
       group_.record(failure);
     }

@@ -28,7 +28,7 @@ class Crossing {
   Crossing& operator=(const Crossing&) = delete;
 
   // See Carrier.
-  void exchange(std::uint64_t sequence);
+  bool exchange(std::uint64_t sequence);
   bool sleep(std::chrono::milliseconds longest);
   void ring();
   // Carries on in a thread, which ends at the end of the exchange, or soon after stop().

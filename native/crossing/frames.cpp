@@ -65,7 +65,7 @@ void each_piece(const Group& group, int rank, std::uint64_t sequence, SlotSize s
   for (const int peer : to) {
     const bool is_varied = call.sends == CallDescriptor::in_table;
     const std::uint64_t count = is_varied ? group.call_table(rank, sequence)[peer] : call.sends;
-    if (count > cell) throw no_arrival("with more than a cell holds");
+    if (count > cell / bytes_of(call.dtype)) throw no_arrival("with more than a cell holds");
     take(group.ring_cell(rank, peer, group.steps, slot, cell), count * bytes_of(call.dtype));
   }
 }

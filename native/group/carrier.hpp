@@ -17,9 +17,9 @@ namespace shim {
 class Carrier {
  public:
   virtual ~Carrier() = default;
-  // Exchanges the arrivals at `sequence` with the other hosts as far as that can be done at once; for a leader whose
-  // rank has arrived and waits for the others. Throws Failure.
-  virtual void exchange(std::uint64_t sequence) = 0;
+  // Exchanges the arrivals at `sequence` with the other hosts as far as that can be done at once, and tells whether
+  // nothing is left of it; for a leader whose rank has arrived and waits for the others. Throws Failure.
+  virtual bool exchange(std::uint64_t sequence) = 0;
   // This rank has arrived with the news that its call was refused, and waits for nobody.
   virtual void refused(std::uint64_t sequence) = 0;
   // Sleeps until something may have come from another host, or ring(), or for so long; returns at once, and false, where

@@ -143,7 +143,7 @@ inline std::uint64_t first_number() {
 inline void begin_with(std::uint64_t number, Rank& rank) {
   Group& group = rank.group();
   rank.progress().messages().begin_with(number);
-  group.sequence = group.confirmed = group.steps = number;
+  group.sequence = group.confirmed = group.steps = group.steps_over = number;
   ProgressLine& line = group.progress(group.rank());
   line.ready = line.made = line.done = number;
 }

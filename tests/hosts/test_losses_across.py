@@ -165,9 +165,10 @@ def test_hosts_with_different_secrets_do_not_meet(two_hosts: Network, tmp_path: 
     for rank, missing in enumerate([[2, 3], [2, 3], [0], [0]]):
         assert (seen[rank]["error"], seen[rank]["ranks"]) == ("CollectiveTimeoutError", missing), seen[rank]
     for rank in (2, 3):
-        assert (
-            "10.77.0.1:4000: is the hub of another job (are SHIM_SECRET, the port and the launcher's name of the run the same there?)"
-            in seen[rank]["message"]
+        # Rank 0 gives up at about the same time.
+        assert re.search(
+            r"10\.77\.0\.1:4000: (is|was) the hub of another job \(are SHIM_SECRET, the port and the launcher's name of the run the same there\?\)",
+            seen[rank]["message"],
         )
 
 

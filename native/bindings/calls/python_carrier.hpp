@@ -28,7 +28,7 @@ class PythonCarrier final : public Carrier {
   // Has what this rank's refused calls need of it end, once the group is left.
   void stop();
 
-  void exchange(std::uint64_t sequence) override;
+  bool exchange(std::uint64_t sequence) override;
   void refused(std::uint64_t sequence) override;
   bool sleep(std::chrono::milliseconds longest) override;
   void ring() override;

@@ -180,8 +180,11 @@ std::shared_ptr<Member> Member::across(const Meeting& meeting, const Across& acr
     }
   }
   member->carrier = std::make_unique<PythonCarrier>(member->group, std::move(carrier));
-  if (meeting.rank == here.front())
-    member->carrier->lead(std::make_unique<Crossing>(member->group, across.hosts, across.wires, identity));
+  if (meeting.rank == here.front()) {
+    std::vector<std::shared_ptr<Wire>> wires = across.wires;
+    wires.insert(wires.begin() + (host - across.hosts.begin()), nullptr);
+    member->carrier->lead(std::make_unique<Crossing>(member->group, across.hosts, std::move(wires), identity));
+  }
   member->group.carrier = member->carrier.get();
   return member;
 }

@@ -27,7 +27,7 @@ nanobind::object exception_of(const Failure& failure);
 // What a rank of a group across hosts knows of these.
 struct Across {
   std::vector<std::vector<int>> hosts;       // the group's ranks by host
-  std::vector<std::shared_ptr<Wire>> wires;  // to the hosts' leaders, where this rank leads its own
+  std::vector<std::shared_ptr<Wire>> wires;  // to the other hosts' leaders, where this rank leads its own
   std::uint64_t hash_seed;                   // the same on all ranks
   std::vector<int> pids;                     // by rank, of those on other hosts that are emulated here; else 0
 };

@@ -37,9 +37,7 @@ class Words final : public Carrier {
 
   std::unique_ptr<Crossing> crossing;
 
-  void exchange(std::uint64_t sequence) override {
-    if (crossing) crossing->exchange(sequence);
-  }
+  bool exchange(std::uint64_t sequence) override { return crossing && crossing->exchange(sequence); }
   void refused(std::uint64_t sequence) override {
     if (crossing) crossing->carry_on(sequence);
   }
@@ -71,6 +69,8 @@ std::vector<std::vector<std::shared_ptr<Wire>>> wires_between(std::size_t hosts)
     for (std::size_t other = one + 1; other < hosts; ++other) {
       int ends[2];
       CHECK(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0);
+      const int little = 4096;  // so that frames go in pieces, and one end may have all of the other's before its own has gone
+      for (const int end : ends) CHECK(::setsockopt(end, SOL_SOCKET, SO_SNDBUF, &little, sizeof(little)) == 0);
       wires[one][other] = std::make_shared<Wire>(Descriptor(ends[0]));
       wires[other][one] = std::make_shared<Wire>(Descriptor(ends[1]));
     }

@@ -137,7 +137,7 @@ def shaken_hands(job: Meeting, sock: socket.socket, hello: Hello, patience: Pati
     """Join as this rank at *other*, which has said *hello*. Raises StateError where that refuses or has another secret, OSError where it goes away."""
     me = f"rank {job.rank} of {job.size}"
     if hello.protocol != PROTOCOL:
-        raise StateError(other_version(PROTOCOL, me, hello.protocol, other))
+        raise StateError(other_version(PROTOCOL, me, hello.protocol, other.partition(" at ")[0]))
     if sock.family != socket.AF_UNIX:
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     join = Join.new(job.rank, job.size, job.secret)

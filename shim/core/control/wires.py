@@ -9,7 +9,6 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
-from shim._native import Wire
 from shim.core.control.authentication import HELLO_SIZE, Hello, SessionKeys, hash_of_key
 from shim.core.control.handshakes import Handshakes
 from shim.core.control.meeting import Meeting, Patience
@@ -19,6 +18,7 @@ from shim.core.sockets.listening import listening_at, stranger_at
 from shim.errors import EngineError, StateError
 
 if TYPE_CHECKING:
+    from shim._native import Wire
     from shim.core.control.control import Control
 
 _BETWEEN_LOOKS = 0.05  # seconds
@@ -66,6 +66,8 @@ class Wires:
         self._keep(rank, sock)
 
     def _keep(self, rank: int, sock: socket.socket) -> Wire:
+        from shim._native import Wire  # control connections alone do without
+
         with self._changed:
             wire = self._made[rank] = Wire(sock.detach())
             self._changed.notify_all()

@@ -61,6 +61,7 @@ class RankOutcome:
 
 _ME = Caller("shim trace replay")
 _LINE = re.compile(r"(.*):(\d+)(?: in (.*))?$", re.DOTALL)
+_TO_MEET = 60.0  # seconds at least, as processes of a busy machine do not begin at once
 _MOST_LINES = 1_000_000  # of a program's file
 
 
@@ -72,7 +73,8 @@ def replay_rank(
     mine = recording.ranks[rank]
     replay = _Replay(mine, size, timeout)
     began = time.monotonic()
-    groups.enter_world(_ME, "trace", rank=rank, world_size=size, timeout=timeout)
+    world = groups.enter_world(_ME, "trace", rank=rank, world_size=size, timeout=max(timeout, _TO_MEET))
+    groups.set_timeout(world, timeout)
     try:
         steps = steps_of(mine, size)
         for step, before in zip(steps, [None, *steps], strict=False):

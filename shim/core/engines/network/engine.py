@@ -21,6 +21,7 @@ from shim.core.engines.base import Engine, Request, Tensor
 from shim.core.engines.layer import Layer
 from shim.core.engines.network.carrier import Carrier
 from shim.core.engines.network.layout import Layout
+from shim.core.engines.network.lazy_link import LazyLink
 from shim.core.engines.network.link import Link, LinkError, Pending
 from shim.core.engines.network.meeting import met
 from shim.core.engines.network.messages import Messages, Mover
@@ -56,7 +57,8 @@ class NetworkEngine(Layer):
         self.control, self._owns_control = place.control, place.owns_control
         layout = layout or Layout.of(range(len(place.ranks)), place.rank)
         self._carrier = Carrier(place.control, place, layout.here)
-        self._group, self.link = met(place, layout, self._carrier, connect)
+        self._group, self._connected = met(place, layout, self._carrier, connect)
+        self.link = self._connected
         super().__init__(cast(Engine, self._group), place.rank, len(place.ranks))  # it has an engine's methods
         self._carrier.serve(self._group)
         self._messages = self._carrier.messages = Messages(self.link, partial(_label, place.ranks), dtype_bytes)
@@ -87,9 +89,9 @@ class NetworkEngine(Layer):
         self._group.leave(why)
         self._carrier.close()
         self._group.close(why)
-        self.link.close(is_clean)
+        self._connected.close(is_clean)
         if self._owns_control and self.control is not None:
-            self.link.finish(_FOR_NEIGHBOURS)
+            self._connected.finish(_FOR_NEIGHBOURS)
             self.control.close(why)
 
     def wait_for(self, pending: Pending) -> None:
@@ -176,6 +178,10 @@ class NetworkEngine(Layer):
         self.wait_for(self.link.all_to_all(outputs, inputs))
 
     def _moved(self, move: Callable[[Request], object], request: Request) -> None:
+        if isinstance(self.link, LazyLink):
+            self.wait_for(self.link.made())
+            assert self.link.link is not None
+            self.link = self.link.link
         move(request)
 
     def _check_others(self, allows_left: bool = False) -> None:

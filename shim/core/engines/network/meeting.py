@@ -1,14 +1,15 @@
-"""How the ranks of a group across hosts come together: each host's in memory that they share, the hosts' leaders by wires, and all by a link."""
+"""How the ranks of a group across hosts come together: each host's in memory that they share, and the hosts' leaders by wires."""
 
 from __future__ import annotations
 
 import json
 import secrets
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from shim._native import CarriedGroup, Wire
 from shim.core.engines.network.layout import Layout
+from shim.core.engines.network.lazy_link import LazyLink
 from shim.core.engines.network.link import Link, LinkError
 from shim.errors import EngineError, ShimError, StateError
 
@@ -16,11 +17,9 @@ if TYPE_CHECKING:
     from shim.core.engines.network.carrier import Carrier
     from shim.core.engines.place import Place
 
-_Link = TypeVar("_Link", bound=Link)
 
-
-def met(place: Place, layout: Layout, carrier: Carrier, connect: Callable[[], _Link]) -> tuple[CarriedGroup, _Link]:
-    """Return the native group at *place*, and the link that *connect* makes, once all members have met and made theirs.
+def met(place: Place, layout: Layout, carrier: Carrier, connect: Callable[[], Link]) -> tuple[CarriedGroup, Link]:
+    """Return the native group at *place*, and the link that *connect* makes, once all members have met. That of gloo is made when it is needed.
 
     Raises StateError on all of them where they chose different engines, and EngineError where one cannot join or connect.
     """
@@ -32,7 +31,7 @@ def met(place: Place, layout: Layout, carrier: Carrier, connect: Callable[[], _L
     words = [json.loads(word) for word in place.exchange("meet", json.dumps(said).encode())]
     _check_choices(place, [choice for choice, _, _ in words])
     group: CarriedGroup | None = None
-    link: _Link | None = None
+    link: Link | None = None
     problem = ""
     try:
         group = CarriedGroup(
@@ -48,11 +47,11 @@ def met(place: Place, layout: Layout, carrier: Carrier, connect: Callable[[], _L
             words[0][2],
             carrier.pids_here(),
         )
-        link = connect()
+        link = LazyLink(place, "gloo", connect) if place.choice.library == "gloo" else connect()
     except Exception as error:  # whatever it is, the others wait for this rank
         problem = str(error) if isinstance(error, (LinkError, ShimError)) else f"{type(error).__name__}: {error}"
     try:
-        problems = [word.decode() for word in place.exchange("connect", problem.encode())]
+        problems = [word.decode() for word in place.exchange("join", problem.encode())]
         first = next((rank for rank, word in enumerate(problems) if word), None)
         if first is not None:
             raise EngineError(
@@ -69,17 +68,14 @@ def met(place: Place, layout: Layout, carrier: Carrier, connect: Callable[[], _L
     return group, link
 
 
-def _wires(place: Place, layout: Layout, addresses: Sequence[str]) -> list[Wire | None]:
-    """Return by host the connection to its leader, who listens at one of *addresses*, which are by group rank; none where this rank does not lead."""
+def _wires(place: Place, layout: Layout, addresses: Sequence[str]) -> list[Wire]:
+    """Return the connections to the leaders of the other hosts, who listen at some of *addresses*, which are by group rank; none where this rank does not lead."""
     assert place.control is not None
     assert place.control.wires is not None
-    if not layout.is_leader:
-        return [None] * layout.hosts
+    leaders = [members[0] for members in layout.members if members is not layout.here]
     return [
-        None
-        if host == layout.host
-        else place.control.wires.to(place.ranks[members[0]], addresses[members[0]], place.timeout)
-        for host, members in enumerate(layout.members)
+        place.control.wires.to(place.ranks[leader], addresses[leader], place.timeout)
+        for leader in (leaders if layout.is_leader else ())
     ]
 
 
