@@ -34,7 +34,7 @@ class Request::Begun final : public Operation {
     if (carries_data_) checked_.write_contribution(to);
   }
   SlotSize fill_first_slot(Group& group) const override {
-    if (!carries_data_ || checked_.contributed_bytes() > group.layout().large_slot_bytes()) return SlotSize::none;
+    if (!carries_data_ || checked_.contributed_bytes() > most_with_arrival(group)) return SlotSize::none;
     const SlotSize filled = checked_.fill_first_slot(group);
     return filled == SlotSize::none && group.reserve_rings() ? checked_.fill_first_slot(group) : filled;
   }
@@ -53,6 +53,14 @@ class Request::Begun final : public Operation {
     checked_.read_rings(group, agreement);
   }
   void read_directly(Group& group, const Agreement&, const DirectAccess&) override { carry_on(group); }
+
+  // What is combined goes to each host as often as it has come from ranks of one: of more, they are to combine theirs
+  // first.
+  std::size_t most_with_arrival(const Group& group) const {
+    const OperationKind kind = call_.descriptor.kind;
+    const bool is_combined = kind == OperationKind::all_reduce || kind == OperationKind::reduce;
+    return group.layout().large_slot_bytes() / (is_combined ? group.most_of_a_host : 1);
+  }
 
   // Whether all that the ranks give has come with their arrivals: all of them come to the same answer.
   bool has_come(Group& group, std::uint64_t sequence) const {

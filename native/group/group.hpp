@@ -200,6 +200,8 @@ class Group {
   bool is_part_of_another = false;
   // Where the ranks share no memory: what takes this rank's words to the others. Set before anybody uses the group.
   Carrier* carrier = nullptr;
+  // There, the most ranks that one host has. Likewise.
+  std::size_t most_of_a_host = 1;
   // Of the one thread that carries out an operation, which has arrived and has all it needs: returns when this rank may
   // take the result. Throws Failure(peer_lost), and fails the group, where another rank has withdrawn.
   void settle();

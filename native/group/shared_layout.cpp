@@ -22,7 +22,7 @@ std::size_t channel_payload_for(std::size_t size) {
 std::size_t large_slot_for(std::size_t ranks, Reach reach) {
   if (reach == Reach::one_host) return ring_slot_bytes;
   return std::clamp(std::bit_floor(copies_budget / (ranks * ring_slots)), std::size_t{4 * small_slot_bytes},
-                    ring_slot_bytes);
+                    most_across_bytes);
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 namespace shim {
 
 inline constexpr std::size_t ring_slot_bytes = 256 * 1024;
+inline constexpr std::size_t most_across_bytes = 1024 * 1024;  // of a slot in a group across hosts
 inline constexpr std::size_t cell_unit = 64;  // what is cut into cells for the ranks is: whole elements and cache lines
 
 // In bytes. What operations give does not depend on them. All ranks of a group have the same, because by some of them

@@ -186,6 +186,8 @@ std::shared_ptr<Member> Member::across(const Meeting& meeting, const Across& acr
     member->carrier->lead(std::make_unique<Crossing>(member->group, across.hosts, std::move(wires), identity));
   }
   member->group.carrier = member->carrier.get();
+  for (const std::vector<int>& ranks : across.hosts)
+    member->group.most_of_a_host = std::max(member->group.most_of_a_host, ranks.size());
   return member;
 }
 

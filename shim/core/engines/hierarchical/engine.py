@@ -15,7 +15,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from shim.core.engines.hierarchical.link import HierarchicalLink, Inside, all_of
+from shim.core.engines.hierarchical.link import HierarchicalLink, Inside
 from shim.core.engines.network.engine import NetworkEngine, room, slices
 from shim.core.engines.network.layout import Layout
 from shim.core.reduce_ops import ReduceOp
@@ -46,6 +46,10 @@ class HierarchicalEngine(NetworkEngine):
         self.layout = Layout.of(place.hosts, place.rank)
         super().__init__(place, partial(_connect, place, self.layout, open_within_host, open_link), self.layout)
 
+    def give_up_moving(self, why: str) -> None:
+        if isinstance(self.link, HierarchicalLink):
+            self.link.inside.give_up(why)
+
     def figures(self) -> str:
         sizes = ", ".join(str(len(members)) for members in self.layout.members)
         return f"shared memory within hosts (of {sizes} ranks), {super().figures()}"
@@ -55,12 +59,18 @@ class HierarchicalEngine(NetworkEngine):
         layout, inside = self.layout, self.link.inside
         data = request.inputs[0] if self.rank == request.root else request.outputs[0]
         source = layout.host_of(request.root)
+        across = self.link.across if layout.is_leader else None
+        if across is not None and self.rank == request.root:
+            sent = across.broadcast(data, source)
+            inside.broadcast(data, 0)
+            self.wait_for(sent)
+            return
         if layout.host == source:
-            self.wait_for(inside.broadcast(data, layout.here.index(request.root)))
-        if layout.is_leader and self.link.across is not None:
-            self.wait_for(self.link.across.broadcast(data, source))
+            inside.broadcast(data, layout.here.index(request.root))
+        if across is not None:
+            self.wait_for(across.broadcast(data, source))
         if layout.host != source:
-            self.wait_for(inside.broadcast(data, 0))
+            inside.broadcast(data, 0)
 
     def move_all_reduce(self, request: Request) -> None:
         """Reduce-scatter within hosts, each shard across, all-gather within: 2*(H-1)/H*S bytes between hosts, each way, on each host."""
@@ -155,7 +165,7 @@ class HierarchicalEngine(NetworkEngine):
         outputs[self.rank][:] = mine
         if self.link.across is not None:
             yield self.link.across.all_to_all([outputs[rank] for rank in layout.column], [mine] * layout.hosts)
-        yield all_of([within(members) for members in layout.members])
+        yield [within(members) for members in layout.members][-1]
 
     def _gathered_by_leaders(self, request: Request) -> Generator[Pending, None, None]:
         layout, inside, outputs = self.layout, self.link.inside, request.outputs

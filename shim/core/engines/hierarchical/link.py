@@ -19,12 +19,78 @@ _NOTHING = memoryview(bytearray())
 _SPLITS = None  # every part is as long as the tensor that it goes to
 
 
-class InsideTransfer:
-    """An operation of the ranks of one host that is under way, as a ``Pending``."""
+class _Over:
+    """What has ended when it is returned."""
 
-    def __init__(self, work: Any, kept: object) -> None:
+    def wait(self, seconds: float) -> bool:
+        return True
+
+
+_OVER: Pending = _Over()
+
+
+class Inside:
+    """The shared-memory *engine* of one host's ranks, called with bytes of a dtype: what it does has ended when it returns.
+
+    Raises LinkError where it fails; the ranks of other hosts hear of that by the group's engine.
+    """
+
+    def __init__(self, engine: Engine, rank: int, size: int) -> None:
+        self._engine = engine
+        self.rank, self.size = rank, size
+
+    def broadcast(self, data: memoryview, root: int) -> Pending:
+        return _called(self._engine.broadcast, Elements(data, "uint8"), root)
+
+    def all_gather(self, outputs: Sequence[memoryview], mine: memoryview) -> Pending:
+        return _called(self._engine.all_gather, _bytes(outputs), Elements(mine, "uint8"), _SPLITS)
+
+    def gather(self, outputs: Sequence[memoryview] | None, mine: memoryview, root: int) -> Pending:
+        to = None if outputs is None else _bytes(outputs)
+        return _called(self._engine.gather, to, Elements(mine, "uint8"), root, _SPLITS)
+
+    def all_to_all(self, outputs: Sequence[memoryview], inputs: Sequence[memoryview]) -> Pending:
+        return _called(self._engine.all_to_all, _bytes(outputs), _bytes(inputs), _SPLITS, _SPLITS)
+
+    def reduce(self, output: memoryview | None, data: memoryview, dtype: str, op: ReduceOp, root: int) -> Pending:
+        to = None if output is None else Elements(output, dtype)
+        return _called(self._engine.reduce, to, Elements(data, dtype), op, root, 1.0)
+
+    def reduce_scatter(self, output: memoryview, parts: Sequence[memoryview], dtype: str, op: ReduceOp) -> Pending:
+        sources = [Elements(part, dtype) for part in parts]
+        return _called(self._engine.reduce_scatter, Elements(output, dtype), sources, op, 1.0, _SPLITS)
+
+    def send(self, data: memoryview, peer: int, number: int) -> Pending:
+        return InsideMessage(self._engine.send(Elements(data, "uint8"), peer, number))
+
+    def receive(self, data: memoryview, peer: int, number: int) -> Pending:
+        return InsideMessage(self._engine.receive(Elements(data, "uint8"), peer, number))
+
+    def give_up(self, why: str) -> None:
+        """Have the other ranks of this host wait in it no longer."""
+        self._engine.give_up(why)
+
+    def close(self) -> None:
+        self._engine.close()
+
+
+def _bytes(parts: Sequence[memoryview]) -> list[Elements]:
+    return [Elements(part, "uint8") for part in parts]
+
+
+def _called(operation: Callable[..., Any], *arguments: Any) -> Pending:
+    try:
+        operation(*arguments, True)
+    except ShimError as error:
+        raise LinkError(str(error)) from None
+    return _OVER
+
+
+class InsideMessage:
+    """A message between two ranks of one host that is under way, as a ``Pending``."""
+
+    def __init__(self, work: Any) -> None:
         self._work = work
-        self._kept = kept
         work.start()
 
     def wait(self, seconds: float) -> bool:
@@ -41,67 +107,6 @@ class InsideTransfer:
         except ShimError as error:
             raise LinkError(str(error)) from None
         return True
-
-
-class _All:
-    def __init__(self, transfers: Sequence[Pending]) -> None:
-        self._transfers = transfers
-
-    def wait(self, seconds: float) -> bool:
-        return all(transfer.wait(seconds) for transfer in self._transfers)
-
-
-def all_of(transfers: Sequence[Pending]) -> Pending:
-    """Return what ends when all *transfers* have."""
-    return _All(transfers)
-
-
-class Inside:
-    """The shared-memory *engine* of one host's ranks, called with bytes of a dtype; the others hear of it by the group's engine."""
-
-    def __init__(self, engine: Engine, rank: int, size: int) -> None:
-        self._engine = engine
-        self.rank, self.size = rank, size
-
-    def broadcast(self, data: memoryview, root: int) -> InsideTransfer:
-        tensor = Elements(data, "uint8")
-        return InsideTransfer(self._engine.broadcast(tensor, root), tensor)
-
-    def all_gather(self, outputs: Sequence[memoryview], mine: memoryview) -> InsideTransfer:
-        to, source = [Elements(part, "uint8") for part in outputs], Elements(mine, "uint8")
-        return InsideTransfer(self._engine.all_gather(to, source, _SPLITS), (to, source))
-
-    def gather(self, outputs: Sequence[memoryview] | None, mine: memoryview, root: int) -> InsideTransfer:
-        to = None if outputs is None else [Elements(part, "uint8") for part in outputs]
-        source = Elements(mine, "uint8")
-        return InsideTransfer(self._engine.gather(to, source, root, _SPLITS), (to, source))
-
-    def all_to_all(self, outputs: Sequence[memoryview], inputs: Sequence[memoryview]) -> InsideTransfer:
-        to, sources = [Elements(part, "uint8") for part in outputs], [Elements(part, "uint8") for part in inputs]
-        return InsideTransfer(self._engine.all_to_all(to, sources, _SPLITS, _SPLITS), (to, sources))
-
-    def reduce(
-        self, output: memoryview | None, data: memoryview, dtype: str, op: ReduceOp, root: int
-    ) -> InsideTransfer:
-        to, source = None if output is None else Elements(output, dtype), Elements(data, dtype)
-        return InsideTransfer(self._engine.reduce(to, source, op, root, 1.0), (to, source))
-
-    def reduce_scatter(
-        self, output: memoryview, parts: Sequence[memoryview], dtype: str, op: ReduceOp
-    ) -> InsideTransfer:
-        to, sources = Elements(output, dtype), [Elements(part, dtype) for part in parts]
-        return InsideTransfer(self._engine.reduce_scatter(to, sources, op, 1.0, _SPLITS), (to, sources))
-
-    def send(self, data: memoryview, peer: int, number: int) -> InsideTransfer:
-        tensor = Elements(data, "uint8")
-        return InsideTransfer(self._engine.send(tensor, peer, number), tensor)
-
-    def receive(self, data: memoryview, peer: int, number: int) -> InsideTransfer:
-        tensor = Elements(data, "uint8")
-        return InsideTransfer(self._engine.receive(tensor, peer, number), tensor)
-
-    def close(self) -> None:
-        self._engine.close()
 
 
 class HierarchicalLink(Link):
@@ -125,14 +130,13 @@ class HierarchicalLink(Link):
 
     def all_to_all(self, outputs: Sequence[memoryview], inputs: Sequence[memoryview]) -> Pending:
         here = self.layout.here
-        inside = self.inside.all_to_all([outputs[rank] for rank in here], [inputs[rank] for rank in here])
-        if self.layout.hosts == 1:
-            return inside
 
         def away(parts: Sequence[memoryview]) -> list[memoryview]:
             return [_NOTHING if rank in here else part for rank, part in enumerate(parts)]
 
-        return all_of([inside, self._every.all_to_all(away(outputs), away(inputs))])
+        across = _OVER if self.layout.hosts == 1 else self._every.all_to_all(away(outputs), away(inputs))
+        self.inside.all_to_all([outputs[rank] for rank in here], [inputs[rank] for rank in here])
+        return across  # which was under way meanwhile
 
     def reduces(self, dtype: str, op: ReduceOp) -> bool:
         return False

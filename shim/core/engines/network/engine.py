@@ -26,7 +26,7 @@ from shim.core.engines.network.link import Link, LinkError, Pending
 from shim.core.engines.network.meeting import met
 from shim.core.engines.network.messages import Messages, Mover
 from shim.core.reduce_ops import ReduceOp
-from shim.errors import CollectiveTimeoutError, EngineError, StateError
+from shim.errors import CollectiveTimeoutError, EngineError, MismatchError, StateError
 
 if TYPE_CHECKING:
     from shim.core.engines.place import Place
@@ -182,7 +182,19 @@ class NetworkEngine(Layer):
             self.wait_for(self.link.made())
             assert self.link.link is not None
             self.link = self.link.link
-        move(request)
+        try:
+            move(request)
+        except (MismatchError, MemoryError):
+            raise  # on all ranks
+        except LinkError as error:
+            self.give_up_moving(str(error))
+            raise self._failure(error) from None
+        except BaseException as error:
+            self.give_up_moving(f"moving the group's data has failed: {error}")
+            raise
+
+    def give_up_moving(self, why: str) -> None:
+        """Have no other rank wait any longer for this one's part in moving data, because of *why*."""
 
     def _check_others(self, allows_left: bool = False) -> None:
         """Raise what it is where a rank is lost. One that left in good order may have sent what is still to come."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import threading
+import time
 import weakref
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from shim.core.engines.network.link import Drive, Link, LinkError, Pending
+from shim.core.engines.network.link import Link, LinkError, Pending
 from shim.core.engines.network.threads import begin_thread
 from shim.core.reduce_ops import ReduceOp
 from shim.errors import ShimError
@@ -36,6 +37,7 @@ class LazyLink(Link):
         self.link: Link | None = None
         self._error: LinkError | None = None
         self._has_ended = threading.Event()
+        self._waiting: list[_SentLater] = []  # in the order in which they are to be sent
         self._taker: Callable[[int, bytes], None] | None = None
         self._control.listen(self._topic, lambda member, said: self._begin())
 
@@ -74,19 +76,21 @@ class LazyLink(Link):
                 _with_links.add(self)
                 if link is not None and self._taker is not None:
                     link.take_headers(self._taker)
+                for later in self._waiting if link is not None else ():
+                    later.begin(link)
+            self._waiting.clear()
         if link is not None and not is_wanted:
             link.close(False)
         self._has_ended.set()
 
     def send_header(self, header: bytes, peer: int) -> Pending:
-        if self.link is not None:
-            return self.link.send_header(header, peer)
-        return Drive(self._sent(bytes(header), peer))
-
-    def _sent(self, header: bytes, peer: int) -> Generator[Pending, None, None]:
-        yield self.made()
-        assert self.link is not None
-        yield self.link.send_header(header, peer)
+        with self._lock:
+            if self.link is not None:
+                return self.link.send_header(header, peer)
+            later = _SentLater(self._has_ended, lambda: self._error, bytes(header), peer)
+            self._waiting.append(later)
+        self.made()
+        return later
 
     def take_headers(self, taker: Callable[[int, bytes], None]) -> None:
         self._taker = taker
@@ -139,3 +143,23 @@ class _Made:
         if (error := self._error()) is not None:
             raise error
         return True
+
+
+class _SentLater(_Made):
+    """A header that is sent once the link is there."""
+
+    def __init__(self, has_ended: threading.Event, error: Callable[[], LinkError | None], header: bytes, peer: int) -> None:
+        super().__init__(has_ended, error)
+        self._header, self._peer = header, peer
+        self._sent: Pending | None = None
+
+    def begin(self, link: Link) -> None:
+        self._sent = link.send_header(self._header, self._peer)
+
+    def wait(self, seconds: float) -> bool:
+        deadline = time.monotonic() + seconds
+        if not super().wait(seconds):
+            return False
+        if self._sent is None:
+            raise LinkError("the group has been closed")
+        return self._sent.wait(max(0.0, deadline - time.monotonic()))
