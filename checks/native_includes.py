@@ -37,7 +37,7 @@ MAY_INCLUDE: dict[str, tuple[str, ...]] = {
     "fuzz": ("bindings/tensors", "group", "meeting", "platform"),
     "tests": (
         "collectives", "crossing", "group", "kernels", "lending", "machine", "meeting", "messages", "platform", "progress",
-        "reports", "tensors",
+        "reports", "tensors", "wires",
     ),
 }  # fmt: skip
 

@@ -204,8 +204,7 @@ Agreement arrive(Group& group, const Call& call, const Contribution& contributio
     loan_of_any |= line.loan;
   }
   if (!nobody_withdrew) group.check_nobody_withdrew();
-  if (!agreed || (calls_are_compared && most > compared_whole))
-    check_agreement(group, sequence);
+  if (!agreed || (calls_are_compared && most > compared_whole)) check_agreement(group, sequence);
   if ((agreed || contribution.is_inline_if_varied()) && most <= inline_bytes) return {true, 0, sequence, 0, 0};
   if (agreed) return {false, call.descriptor.largest, sequence, loan_of_all, loan_of_any};  // it is the same for all
   std::size_t largest = 0;

@@ -127,18 +127,20 @@ class CarriedGroup final : public PyGroup {
 }  // namespace
 
 void define_carried_group(nb::module_& module) {
-  nb::class_<Wire>(module, "Wire", "A connection to the leader of another host, of which it owns the socket with this descriptor.")
+  nb::class_<Wire>(module, "Wire",
+                   "A connection to the leader of another host, of which it owns the socket with this descriptor.")
       .def("__init__", [](Wire* self, int file) { new (self) Wire(Descriptor(file)); }, "file"_a);
 
-  nb::class_<CarriedGroup, PyGroup>(module, "CarriedGroup",
-                                    "One rank's membership of a group across hosts.")
+  nb::class_<CarriedGroup, PyGroup>(module, "CarriedGroup", "One rank's membership of a group across hosts.")
       .def(
           "__init__",
           [](CarriedGroup* self, std::string key, std::string name, std::vector<int> ranks, int rank, double timeout,
-             const std::tuple<std::string, std::string>& engine, nb::object carrier, std::vector<std::vector<int>> hosts,
-             std::vector<std::shared_ptr<Wire>> wires, std::uint64_t hash_seed, std::vector<int> pids) {
-            new (self) CarriedGroup(std::move(key), std::move(name), std::move(ranks), rank, timeout, engine,
-                                    std::move(carrier), {std::move(hosts), std::move(wires), hash_seed, std::move(pids)});
+             const std::tuple<std::string, std::string>& engine, nb::object carrier,
+             std::vector<std::vector<int>> hosts, std::vector<std::shared_ptr<Wire>> wires, std::uint64_t hash_seed,
+             std::vector<int> pids) {
+            new (self)
+                CarriedGroup(std::move(key), std::move(name), std::move(ranks), rank, timeout, engine,
+                             std::move(carrier), {std::move(hosts), std::move(wires), hash_seed, std::move(pids)});
           },
           "key"_a, "name"_a, "ranks"_a, "rank"_a, "timeout"_a, "engine"_a, "carrier"_a, "hosts"_a, "wires"_a,
           "hash_seed"_a, "pids"_a)

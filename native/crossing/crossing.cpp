@@ -60,8 +60,8 @@ bool Crossing::exchange(std::uint64_t sequence) {
 
 // One that is about to give the operation up has not.
 bool Crossing::have_arrived_here(std::uint64_t sequence) const {
-  return std::ranges::all_of(
-      here_, [&](int rank) { return group_.arrival(rank, sequence).sequence.load() == sequence; });
+  return std::ranges::all_of(here_,
+                             [&](int rank) { return group_.arrival(rank, sequence).sequence.load() == sequence; });
 }
 
 void Crossing::send_to_all(std::uint64_t sequence) {
@@ -92,11 +92,10 @@ void Crossing::miss(std::size_t host, std::uint64_t sequence) {
   const auto now = Clock::now();
   if (broken_since_[host] == Clock::time_point{}) broken_since_[host] = now;
   if (now - broken_since_[host] < until_word_of_loss) return;
-  group_.fail(Failure(FailureKind::engine, "operation " + std::to_string(sequence) +
-                                               " of the group: the connection to the host of " +
-                                               rank_label(group_, hosts_[host].front()) +
-                                               " has failed: " + wires_[host]->problem() +
-                                               "\nThe group can no longer be used."));
+  group_.fail(Failure(FailureKind::engine,
+                      "operation " + std::to_string(sequence) + " of the group: the connection to the host of " +
+                          rank_label(group_, hosts_[host].front()) + " has failed: " + wires_[host]->problem() +
+                          "\nThe group can no longer be used."));
 }
 
 bool Crossing::sleep(std::chrono::milliseconds longest) {

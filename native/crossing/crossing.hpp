@@ -52,10 +52,10 @@ class Crossing {
   Descriptor bell_;  // an eventfd, for who sleeps
   std::atomic<bool> is_asleep_{false};
 
-  std::mutex turn_;            // guards the next four
-  std::uint64_t sent_ = 0;     // the last operation whose arrivals have gone to the other hosts
-  std::vector<bool> has_come_; // of that, from which host
-  std::uint64_t done_ = 0;     // the last one that is over
+  std::mutex turn_;             // guards the next four
+  std::uint64_t sent_ = 0;      // the last operation whose arrivals have gone to the other hosts
+  std::vector<bool> has_come_;  // of that, from which host
+  std::uint64_t done_ = 0;      // the last one that is over
   std::vector<Clock::time_point> broken_since_;
   std::atomic<bool> awaits_hosts_{false};
 

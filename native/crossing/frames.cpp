@@ -21,8 +21,8 @@ struct Entry {
 };
 
 Failure no_arrival(const char* what) {
-  return Failure(FailureKind::engine, std::string("another host sent arrivals ") + what +
-                                          "\nThe group can no longer be used.");
+  return Failure(FailureKind::engine,
+                 std::string("another host sent arrivals ") + what + "\nThe group can no longer be used.");
 }
 
 class Reader {
@@ -39,7 +39,9 @@ class Reader {
   std::string_view bytes_;
 };
 
-std::size_t table_bytes(const Group& group) { return 2 * static_cast<std::size_t>(group.size()) * sizeof(std::uint64_t); }
+std::size_t table_bytes(const Group& group) {
+  return 2 * static_cast<std::size_t>(group.size()) * sizeof(std::uint64_t);
+}
 
 bool has_table(const CallDescriptor& call) {
   return call.sends == CallDescriptor::in_table || call.receives == CallDescriptor::in_table;
@@ -113,8 +115,8 @@ void take_arrivals(Group& group, const std::vector<int>& from, const std::vector
     Entry entry;
     reader.take(&entry, sizeof(entry));
     if (entry.sequence != sequence)
-      throw no_arrival(("at operation " + std::to_string(entry.sequence) + ", and not at " + std::to_string(sequence))
-                           .c_str());
+      throw no_arrival(
+          ("at operation " + std::to_string(entry.sequence) + ", and not at " + std::to_string(sequence)).c_str());
     CallDescriptor& call = group.call(rank, sequence);
     if (entry.call_bytes < offsetof(CallDescriptor, shape) || entry.call_bytes > sizeof(call) ||
         entry.refusal_bytes >= refusal_bytes || entry.filled > SlotSize::large)

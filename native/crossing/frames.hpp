@@ -1,5 +1,5 @@
-// What the leader of a host sends another one: the arrivals of its ranks at an operation, with their calls and what they
-// give to the ranks there.
+// What the leader of a host sends another one: the arrivals of its ranks at an operation, with their calls and what
+// they give to the ranks there.
 #pragma once
 
 #include <cstdint>

@@ -22,8 +22,8 @@ class Carrier {
   virtual bool exchange(std::uint64_t sequence) = 0;
   // This rank has arrived with the news that its call was refused, and waits for nobody.
   virtual void refused(std::uint64_t sequence) = 0;
-  // Sleeps until something may have come from another host, or ring(), or for so long; returns at once, and false, where
-  // nothing is awaited from there.
+  // Sleeps until something may have come from another host, or ring(), or for so long; returns at once, and false,
+  // where nothing is awaited from there.
   virtual bool sleep(std::chrono::milliseconds longest) = 0;
   // Ends that, from any thread.
   virtual void ring() = 0;

@@ -24,8 +24,7 @@ void Crowd::tell_processor() {
 bool Crowd::keeps_from_running(const std::function<bool(int)>& is_awaited) const {
   const std::int32_t here = processor(rank_).load(std::memory_order_relaxed);
   for (int rank = 0; rank < size(); ++rank)
-    if (rank != rank_ && processor(rank).load(std::memory_order_relaxed) == here && is_awaited(rank))
-      return true;
+    if (rank != rank_ && processor(rank).load(std::memory_order_relaxed) == here && is_awaited(rank)) return true;
   return false;
 }
 

@@ -53,7 +53,7 @@ std::vector<std::unique_ptr<Elsewhere>> elsewhere_of(int ranks, const std::vecto
 }  // namespace
 
 template <class Words>
-std::vector<Words*> Group::words_of(std::size_t (SharedLayout::*place)(int) const, Words Elsewhere::*apart) const {
+std::vector<Words*> Group::words_of(std::size_t (SharedLayout::*place)(int) const, Words Elsewhere::* apart) const {
   std::vector<Words*> words;
   for (int rank = 0; rank < size(); ++rank)
     words.push_back(is_here(rank) ? at<Words>((layout_.*place)(rank)) : &(elsewhere(rank).*apart));

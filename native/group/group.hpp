@@ -243,7 +243,7 @@ class Group {
   Doorbell& doorbell(int rank) const { return *at<Doorbell>(layout_.doorbell(rank)); }
   StatusLine& status(int rank) const { return *statuses_[static_cast<std::size_t>(rank)]; }
   template <class Words>
-  std::vector<Words*> words_of(std::size_t (SharedLayout::*place)(int) const, Words Elsewhere::*apart) const;
+  std::vector<Words*> words_of(std::size_t (SharedLayout::*place)(int) const, Words Elsewhere::* apart) const;
   using ReadyTest = std::function<bool(int)>;
   using Describe = std::function<std::string()>;
   void wait_slowly(int peer, const ReadyTest& ready_for, const Describe& what);

@@ -45,7 +45,7 @@ SharedLayout::SharedLayout(int size, Reach reach)
   places_ = add(ranks, 2 * places_stride_);
   directs_ = add(ranks, sizeof(DirectLine));
   crosses_ = add(ranks, sizeof(CrossLine));
-  channels_ = add(pairs, sizeof(Channel) + channel_slots * channel_slot_stride);
+  channels_ = add(pairs, sizeof(Channel) + channel_slots * line_bytes);
   small_rings_ = add(ranks, ring_slots * small_slot_bytes);
   at_first_ = total_ = rounded_up(total_, page_bytes);
   lent_ = add(ranks, 2 * lent_allocations * sizeof(LentAllocation));

@@ -1,13 +1,12 @@
 // What lies where in a group's shared memory, and who writes it.
 //
-// Every field has one writer, the rank it belongs to, but for doorbells and what two ranks copy together. Readers poll.
-// Room for data can change hands between two ranks: that of their rings (Group::ring_slot, ring_cell) and that of the
-// slots of their channels (channel_rooms.hpp). Nothing in shared memory is a lock, so a rank that dies can hold none.
-// Sizes read from here are never used to address memory before they have been checked.
+// Every field has one writer, the rank it belongs to, or for ranks of other hosts the leader of this one; but for
+// doorbells and what two ranks copy together. Readers poll. Room for data can change hands between two ranks: that of
+// their rings (Group::ring_slot, ring_cell) and of the slots of their channels (channel_rooms.hpp). Nothing is a lock,
+// so a rank that dies can hold none. Sizes read from here are checked before they are used to address memory.
 //
-// Lines and slots for small data are reserved when the group is made. Nobody touches the rest before the rank that
-// first writes there has reserved it: its ring (ring_memory.hpp), rooms of its channels (ChannelRooms), tables of
-// Loans.
+// Lines and slots for small data are reserved when the group is made. Nobody touches the rest before who first writes
+// there has reserved it: rings (ring_memory.hpp), rooms of channels (ChannelRooms), tables of Loans.
 #pragma once
 
 #include <atomic>
@@ -170,7 +169,7 @@ struct alignas(line_bytes) StatusLine {
 };
 static_assert(sizeof(StatusLine) == line_bytes);
 
-// A rank's process, and what it waits for when that takes long: for those that miss it.
+// A rank's process, and what it waits for when that takes long.
 struct alignas(line_bytes) RankNote {
   std::atomic<std::int64_t> waits_since;  // steady nanoseconds, 0 while it does not; written last
   std::atomic<std::int32_t> process;      // its number, in
@@ -235,8 +234,7 @@ struct alignas(64) ChannelSlot {
 };
 static_assert(sizeof(ChannelSlot) == 64);
 
-// Which ranks share a segment: all of the group, or those of one host, whose leader has the other hosts' in copy. There
-// no messages go through it.
+// Which ranks share a segment: all of the group, or those of one host, between which no messages go through it.
 enum class Reach : std::uint8_t { one_host, several_hosts };
 
 // Offsets into the segment of a group of `size` ranks.
@@ -248,9 +246,7 @@ class SharedLayout {
   std::size_t large_slot_bytes() const { return large_slot_; }  // of a ring
   std::size_t total_bytes() const { return total_; }
   std::size_t channel_payload_bytes() const { return channel_payload_; }
-
   std::size_t bytes_at_first() const { return at_first_; }  // from the beginning on, which every group needs
-
   std::size_t header() const { return header_.start; }
   std::size_t arrival(int rank, unsigned parity) const { return at(arrivals_, rank) + parity * sizeof(ArrivalLine); }
   std::size_t call(int rank, std::uint64_t sequence) const {
@@ -270,9 +266,9 @@ class SharedLayout {
   std::size_t cross(int rank) const { return at(crosses_, rank); }
   std::size_t channel(int from, int to) const { return at(channels_, from * size_ + to); }
   std::size_t channel_slot(int from, int to, std::uint64_t slot) const {
-    return channel(from, to) + sizeof(Channel) + (slot % channel_slots) * channel_slot_stride;
+    return channel(from, to) + sizeof(Channel) + (slot % channel_slots) * line_bytes;
   }
-  // Where the rooms of a channel's slots begin, and how many bytes they have together.
+  // Where the rooms of a channel's slots begin.
   std::size_t channel_rooms(int from, int to) const { return at(rooms_, from * size_ + to); }
   std::size_t channel_rooms_bytes() const { return channel_slots * room_stride_; }
   std::size_t channel_room(int from, int to, std::uint64_t slot) const {
@@ -280,8 +276,6 @@ class SharedLayout {
   }
 
  private:
-  static constexpr std::size_t channel_slot_stride = line_bytes;
-
   struct Region {
     std::size_t start = 0;
     std::size_t stride = 0;

@@ -42,7 +42,8 @@ struct Meeting {
   std::optional<Wider> wider = std::nullopt;
 
   SharedLayout layout() const {
-    return wider ? SharedLayout(wider->ranks, Reach::several_hosts) : SharedLayout(static_cast<int>(world_ranks.size()));
+    return wider ? SharedLayout(wider->ranks, Reach::several_hosts)
+                 : SharedLayout(static_cast<int>(world_ranks.size()));
   }
 };
 

@@ -40,7 +40,8 @@ def loop(count: int, pause: float, going_on: bool) -> None:
     tensor = np.ones(count)
     for step in range(1_000_000):
         if step == 20:
-            (FOLDER / f"ready{world.rank}").write_text(str(os.getpid()))
+            (FOLDER / f"not-ready{world.rank}").write_text(str(os.getpid()))
+            (FOLDER / f"not-ready{world.rank}").rename(FOLDER / f"ready{world.rank}")  # whole
         try:
             calls.all_reduce(ME, world, tensor, tensor, ReduceOp.MAX, now=step % 2 == 0).wait()
         except ShimError as error:

@@ -44,9 +44,7 @@ void PythonCarrier::stop() {
   if (crossing_ != nullptr) crossing_->stop(last_words);
 }
 
-bool PythonCarrier::exchange(std::uint64_t sequence) {
-  return crossing_ != nullptr && crossing_->exchange(sequence);
-}
+bool PythonCarrier::exchange(std::uint64_t sequence) { return crossing_ != nullptr && crossing_->exchange(sequence); }
 
 void PythonCarrier::refused(std::uint64_t sequence) {
   if (crossing_ != nullptr) crossing_->carry_on(sequence);

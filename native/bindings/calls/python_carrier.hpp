@@ -1,4 +1,5 @@
-// A carrier of which Python is the part that seldom has to do anything: shim.core.engines.network.carrier has its methods.
+// A carrier of which Python is the part that seldom has to do anything: shim.core.engines.network.carrier has its
+// methods.
 #pragma once
 
 #include <nanobind/nanobind.h>

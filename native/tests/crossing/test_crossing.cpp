@@ -69,7 +69,8 @@ std::vector<std::vector<std::shared_ptr<Wire>>> wires_between(std::size_t hosts)
     for (std::size_t other = one + 1; other < hosts; ++other) {
       int ends[2];
       CHECK(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0);
-      const int little = 4096;  // so that frames go in pieces, and one end may have all of the other's before its own has gone
+      const int little =
+          4096;  // so that frames go in pieces, and one end may have all of the other's before its own has gone
       for (const int end : ends) CHECK(::setsockopt(end, SOL_SOCKET, SO_SNDBUF, &little, sizeof(little)) == 0);
       wires[one][other] = std::make_shared<Wire>(Descriptor(ends[0]));
       wires[other][one] = std::make_shared<Wire>(Descriptor(ends[1]));
@@ -114,7 +115,8 @@ void on_hosts(const Hosts& hosts, const std::function<void(Rank&)>& body, double
   for (const std::string& error : errors) CHECK_EQUAL(error, std::string());
 }
 
-const std::vector<Hosts> layouts = {{{0, 1}, {2, 3}}, {{0}, {1, 2, 3}}, {{0}, {1}, {2}}, {{0, 3}, {1}, {2, 4}}, {{0, 1}}};
+const std::vector<Hosts> layouts = {
+    {{0, 1}, {2, 3}}, {{0}, {1, 2, 3}}, {{0}, {1}, {2}}, {{0, 3}, {1}, {2, 4}}, {{0, 1}}};
 
 std::unique_ptr<Operation> carried(Request& request) {
   return request.begun([] { throw std::runtime_error("nothing is left to be moved"); }, true);
@@ -205,7 +207,7 @@ SHIM_TEST(what_only_the_root_gives_or_gets) {
 SHIM_TEST(large_data_is_moved_when_all_have_agreed) {
   for (const Hosts& hosts : layouts)
     on_hosts(hosts, [](Rank& me) {
-      std::vector<std::int64_t> data(100'000, me.rank());
+      std::vector<std::int64_t> data(300'000, me.rank());
       bool is_moved = false;
       Request request(me.seat(), summing(me, data));
       me.run(request.begun([&is_moved] { is_moved = true; }, true));
@@ -278,26 +280,4 @@ SHIM_TEST(what_is_no_arrival_is_refused) {
     refuses(wrong);
   }
   CHECK(!refuses(right));
-}
-
-SHIM_TEST(frames_of_all_groups_and_sizes_come) {
-  const auto wires = wires_between(2);
-  Wire& here = *wires[0][1];
-  Wire& there = *wires[1][0];
-  for (const std::size_t bytes : {0, 1, 15, 16, 17, 1000, 65520, 65536, 3'000'000, 5}) {
-    std::string frame(bytes, 'a');
-    if (bytes > 0) frame.back() = 'z';
-    here.send(1, frame);
-    here.send(2, "other");
-    std::optional<std::string> came;
-    while (!(came = there.take(1))) here.flush();
-    CHECK(*came == frame);
-    while (!(came = there.take(2))) here.flush();
-    CHECK_EQUAL(*came, std::string("other"));
-  }
-  there.forget(1);
-  here.send(1, "late");
-  here.send(2, "last");
-  CHECK(!there.take(1));
-  CHECK_EQUAL(there.take(2).value_or(""), std::string("last"));
 }

@@ -15,7 +15,6 @@ from shim.core.control.meeting import USUAL_GAP, Meeting, Patience
 from shim.core.control.other_ranks import meet_as_other_rank
 from shim.core.control.peers import Peer
 from shim.core.control.rank_zero import meet_as_rank_zero
-from shim.core.control.wires import Wires
 from shim.errors import ArgumentError
 
 __all__ = ["USUAL_GAP", "Control", "Meeting", "Peer", "meet"]
@@ -35,7 +34,7 @@ def meet(job: Meeting, timeout: float, warn_after: float = _WARN_AFTER) -> Contr
         raise ArgumentError(f"the rank must be in 0..{job.size - 1}, got {job.rank}")
     patience = Patience(job, timeout, warn_after)
     control = meet_as_rank_zero(job, patience) if job.rank == 0 else meet_as_other_rank(job, patience)
-    control.wires = Wires(control, job)
+    control.job = job
     _open_controls.add(control)
     return control
 

@@ -8,19 +8,16 @@ import struct
 import threading
 import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 from shim.core.control.frames import Kind, unpacked_roster
 from shim.core.control.inbox import Inquiry, Request, Topics
 from shim.core.control.links import Link
+from shim.core.control.meeting import Meeting
 from shim.core.control.peers import Ending, Peer, shown_ranks
 from shim.core.sockets.connection import How
 from shim.core.sockets.frames import LARGEST, BadFrame, Fields, packed_ranks, packed_text
 from shim.core.sockets.loop import Loop, report
 from shim.errors import ArgumentError, CollectiveTimeoutError, PeerLostError, StateError
-
-if TYPE_CHECKING:
-    from shim.core.control.wires import Wires
 
 _U32 = struct.Struct("<I")
 _GONE = struct.Struct("<BI")
@@ -40,7 +37,8 @@ class Control:
         self.size = size
         # Seals what the ranks send each other by other ways; the same on all of them, where they have a secret.
         self.seal_key = b""
-        self.wires: Wires | None = None  # to ranks of other hosts
+        self.job: Meeting | None = None  # as it was met for
+        self.before_close: list[Callable[[], None]] = []
         self._link: Link | None = None
         self._process = os.getpid()
         self._roster: bytes | None = None
@@ -225,8 +223,8 @@ class Control:
         if self._is_closed or self._process != os.getpid() or self._link is None:
             return
         self._is_closed = True
-        if self.wires is not None:
-            self.wires.close()
+        for close in self.before_close:
+            close()
         self._wake_all(Kind.LEAVE)
         self._link.leave(why)
 

@@ -7,11 +7,12 @@ import secrets
 import socket
 import threading
 import time
+import weakref
 from typing import TYPE_CHECKING
 
 from shim.core.control.authentication import HELLO_SIZE, Hello, SessionKeys, hash_of_key
 from shim.core.control.handshakes import Handshakes
-from shim.core.control.meeting import Meeting, Patience
+from shim.core.control.meeting import Patience
 from shim.core.control.other_ranks import shaken_hands
 from shim.core.sockets.frames import receive
 from shim.core.sockets.listening import listening_at, stranger_at
@@ -21,8 +22,20 @@ if TYPE_CHECKING:
     from shim._native import Wire
     from shim.core.control.control import Control
 
+_made: weakref.WeakKeyDictionary[Control, Wires] = weakref.WeakKeyDictionary()
+_making = threading.Lock()
 _BETWEEN_LOOKS = 0.05  # seconds
 _FOR_A_CONNECTION = 5.0  # seconds of one try
+
+
+def wires_of(control: Control) -> Wires:
+    """Return the connections of this process to others of the job that *control* is of."""
+    with _making:
+        found = _made.get(control)
+        if found is None:
+            found = _made[control] = Wires(control)
+            control.before_close.append(found.close)
+        return found
 
 
 class Wires:
@@ -32,7 +45,9 @@ class Wires:
     none, all ranks are on this host, and use unix sockets, to which only processes of the same user are let in.
     """
 
-    def __init__(self, control: Control, job: Meeting) -> None:
+    def __init__(self, control: Control) -> None:
+        assert control.job is not None
+        job = control.job
         self._control, self._job = control, job
         self._key = hash_of_key(f"{job.key} wires")
         self._changed = threading.Condition()
@@ -57,7 +72,13 @@ class Wires:
             self._address = f"\0shim-wire-{os.geteuid()}-{secrets.token_hex(16)}"
             listener = listening_at(socket.AF_UNIX, self._address)
         handshakes = Handshakes(
-            self._control.loop, listener, self._key, self._job.size, self._job.secret, self._welcome, lambda rank, why: None
+            self._control.loop,
+            listener,
+            self._key,
+            self._job.size,
+            self._job.secret,
+            self._welcome,
+            lambda rank, why: None,
         )
         self._control.loop.call(handshakes.open)
 
@@ -100,7 +121,9 @@ class Wires:
                 hello = Hello.unpacked(receive(sock, HELLO_SIZE))
                 if hello is None or hello.job != self._key:
                     raise EngineError(f"what listens at the address of rank {rank} is no process of this job")
-                shaken_hands(self._job, sock, hello, Patience(self._job, deadline - time.monotonic(), 0), f"rank {rank}")
+                shaken_hands(
+                    self._job, sock, hello, Patience(self._job, deadline - time.monotonic(), 0), f"rank {rank}"
+                )
                 return self._keep(rank, sock)
             except OSError:
                 sock.close()

@@ -18,6 +18,7 @@ from shim.conformance.soak import soak
 from shim.conformance.soak.soak import difference
 from shim.core import calls, groups, objects
 from shim.core.callers import Caller
+from shim.core.reduce_ops import ReduceOp
 from shim.errors import ShimError
 
 ME = Caller("test")
@@ -111,6 +112,21 @@ def survivors_of(dying: str) -> str:
             return str(left)
         except ShimError as error:
             return f"{type(error).__name__}: {error}"
+
+
+def cost_of_groups(count: int) -> tuple[int, int]:
+    """Return how many descriptors and threads *count* groups of all ranks on two hosts cost this rank, each of which has carried out a small call."""
+    with played("hierarchical", 2):
+        world = groups.enter_world(ME, "test", timeout=60.0)
+        data = np.ones(1000)
+        calls.all_reduce(ME, world, data, data, ReduceOp.SUM).wait()
+        before = len(os.listdir("/proc/self/fd")), len(os.listdir("/proc/self/task"))
+        for number in range(count):
+            group = groups.new_group(ME, world.ranks, name=f"group {number}", timeout=60.0)
+            calls.all_reduce(ME, group, data, data, ReduceOp.SUM).wait()
+        after = len(os.listdir("/proc/self/fd")), len(os.listdir("/proc/self/task"))
+        assert (data == 4.0 ** (count + 1)).all()
+        return after[0] - before[0], after[1] - before[1]
 
 
 def refused(variable: str, value: str) -> str:

@@ -72,6 +72,12 @@ def test_values_that_are_none(variable: str, pool: RankPool) -> None:
         assert outcome.value.startswith(f"ArgumentError: test: {variable} must be ")
 
 
+def test_groups_cost_a_descriptor_and_no_thread() -> None:
+    with RankPool(4, original=preloaded_programs.original()) as pool:
+        costs = [outcome.value for outcome in pool.run(emulated_hosts.cost_of_groups, 20, deadline=60.0)]
+    assert costs == [(20, 0), (0, 0), (20, 0), (0, 0)]  # ranks 0 and 2 lead their hosts
+
+
 @pytest.mark.parametrize("engine", ["c10d", "hierarchical"])
 def test_ranks_that_wait_in_a_circle(engine: str, pool: RankPool) -> None:
     """The timeout is that of the whole wait, although the others are asked meanwhile where they are."""

@@ -5,20 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from shim.core.engines.hierarchical.engine import carry_out, count_for
-from shim.core.engines.hierarchical.link import all_of
 from shim.core.engines.network.link import Pending
 
 
 class Step:
-    """Ends when it has been waited for *looks* times."""
+    """One that has ended."""
 
-    def __init__(self, name: str, looks: int = 1) -> None:
+    def __init__(self, name: str) -> None:
         self.name = name
-        self._looks = looks
 
     def wait(self, seconds: float) -> bool:
-        self._looks -= 1
-        return self._looks <= 0
+        return True
 
 
 def test_a_step_of_each_piece_is_under_way() -> None:
@@ -45,8 +42,3 @@ def test_a_step_of_each_piece_is_under_way() -> None:
 
 def test_small_data_is_one_piece_and_large_data_a_few() -> None:
     assert [count_for(size) for size in (0, 1, 4 << 20, 1 << 30)] == [1, 1, 2, 8]
-
-
-def test_all_transfers_end_before_what_they_are_taken_for() -> None:
-    both = all_of([Step("quick"), Step("slow", looks=3)])
-    assert [both.wait(0.0) for _ in range(3)] == [False, False, True]

@@ -133,7 +133,9 @@ class Carrier:
             is_late, exchanged, sent, *words = words
             if words[0] == _LEFT:
                 self.left.add(rank)
-            if is_late and self._is_exchanging():  # this rank's own timeout, which tells who is missing, is to come first
+            if (
+                is_late and self._is_exchanging()
+            ):  # this rank's own timeout, which tells who is missing, is to come first
                 self._take_ending_later(_PATIENCE_WITH_TIMEOUT, lambda: self.is_closed, rank, words)
             elif words[0] == _LEFT and exchanged > group.exchanged():  # it has had all, and its own will come here too
                 self._take_ending_later(None, lambda: self._has_exchanged(exchanged), rank, words)
@@ -191,9 +193,7 @@ class Carrier:
         group = self._group
         if group is None or self.is_closed:
             return b"{}"
-        return json.dumps(
-            {"note": group.note(), "said": said_at(self._address), "arrived": group.sequence()}
-        ).encode()
+        return json.dumps({"note": group.note(), "said": said_at(self._address), "arrived": group.sequence()}).encode()
 
     def _take_answer(self, rank: int, answer: bytes) -> None:
         group = self._group

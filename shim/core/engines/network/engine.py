@@ -75,7 +75,8 @@ class NetworkEngine(Layer):
         return self._group.transfer(tensor, False, peer, tag, Mover(self._messages, False, peer, tag), now)
 
     def figures(self) -> str:
-        return f"over {self.link.name}; what has at most 40 bytes on a rank goes with the agreement"
+        most = self._group.thresholds()["piece"] // 1024
+        return f"over {self.link.name}; what has up to {most} KB on a rank goes with the agreement"
 
     def close(self, why: str = "") -> None:
         if os.getpid() != self._process:

@@ -39,7 +39,7 @@ class LazyLink(Link):
         self._has_ended = threading.Event()
         self._waiting: list[_SentLater] = []  # in the order in which they are to be sent
         self._taker: Callable[[int, bytes], None] | None = None
-        self._control.listen(self._topic, lambda member, said: self._begin())
+        self._control.listen(self._topic, self._hear)
 
     def made(self) -> Pending:
         """Have all ranks make it, and return what ends when it is there."""
@@ -47,6 +47,9 @@ class LazyLink(Link):
             others = [member for rank, member in enumerate(self._place.ranks) if rank != self.rank]
             self._control.tell(self._topic, others, b"")
         return _Made(self._has_ended, lambda: self._error)
+
+    def _hear(self, member: int, said: bytes) -> None:
+        self._begin()
 
     def _begin(self) -> bool:
         """Begin to make this rank's. Return whether that was not done before."""
@@ -70,13 +73,13 @@ class LazyLink(Link):
         except Exception as error:
             self._error = LinkError(str(error).partition("\n")[0])
         with self._lock:
-            is_wanted = not self._is_closed and self._error is None
-            if is_wanted:
+            is_wanted = link is not None and not self._is_closed and self._error is None
+            if link is not None and is_wanted:
                 self.link = link
                 _with_links.add(self)
-                if link is not None and self._taker is not None:
+                if self._taker is not None:
                     link.take_headers(self._taker)
-                for later in self._waiting if link is not None else ():
+                for later in self._waiting:
                     later.begin(link)
             self._waiting.clear()
         if link is not None and not is_wanted:
@@ -148,7 +151,9 @@ class _Made:
 class _SentLater(_Made):
     """A header that is sent once the link is there."""
 
-    def __init__(self, has_ended: threading.Event, error: Callable[[], LinkError | None], header: bytes, peer: int) -> None:
+    def __init__(
+        self, has_ended: threading.Event, error: Callable[[], LinkError | None], header: bytes, peer: int
+    ) -> None:
         super().__init__(has_ended, error)
         self._header, self._peer = header, peer
         self._sent: Pending | None = None

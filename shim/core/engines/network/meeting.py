@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from shim._native import CarriedGroup, Wire
+from shim.core.control.wires import wires_of
 from shim.core.engines.network.layout import Layout
 from shim.core.engines.network.lazy_link import LazyLink
 from shim.core.engines.network.link import Link, LinkError
@@ -25,9 +26,8 @@ def met(place: Place, layout: Layout, carrier: Carrier, connect: Callable[[], Li
     """
     assert place.choice is not None
     assert place.control is not None
-    assert place.control.wires is not None
     is_awaited = layout.is_leader and layout.hosts > 1
-    said = [str(place.choice), place.control.wires.address() if is_awaited else "", secrets.randbits(64)]
+    said = [str(place.choice), wires_of(place.control).address() if is_awaited else "", secrets.randbits(64)]
     words = [json.loads(word) for word in place.exchange("meet", json.dumps(said).encode())]
     _check_choices(place, [choice for choice, _, _ in words])
     group: CarriedGroup | None = None
@@ -71,10 +71,9 @@ def met(place: Place, layout: Layout, carrier: Carrier, connect: Callable[[], Li
 def _wires(place: Place, layout: Layout, addresses: Sequence[str]) -> list[Wire]:
     """Return the connections to the leaders of the other hosts, who listen at some of *addresses*, which are by group rank; none where this rank does not lead."""
     assert place.control is not None
-    assert place.control.wires is not None
     leaders = [members[0] for members in layout.members if members is not layout.here]
     return [
-        place.control.wires.to(place.ranks[leader], addresses[leader], place.timeout)
+        wires_of(place.control).to(place.ranks[leader], addresses[leader], place.timeout)
         for leader in (leaders if layout.is_leader else ())
     ]
 
