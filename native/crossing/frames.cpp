@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 
 #include "collectives/exchange.hpp"
 #include "group/descriptions.hpp"
@@ -67,8 +68,9 @@ void each_piece(const Group& group, int rank, std::uint64_t sequence, SlotSize s
   for (const int peer : to) {
     const bool is_varied = call.sends == CallDescriptor::in_table;
     const std::uint64_t count = is_varied ? group.call_table(rank, sequence)[peer] : call.sends;
-    if (count > cell / bytes_of(call.dtype)) throw no_arrival("with more than a cell holds");
-    take(group.ring_cell(rank, peer, group.steps, slot, cell), count * bytes_of(call.dtype));
+    const std::size_t bytes = bytes_of(call.dtype);
+    if (bytes == 0 || count > cell / bytes) throw no_arrival("with more than a cell holds");
+    take(group.ring_cell(rank, peer, group.steps, slot, cell), count * bytes);
   }
 }
 
@@ -123,7 +125,9 @@ void take_arrivals(Group& group, const std::vector<int>& from, const std::vector
       throw no_arrival("that cannot be");
     std::memset(static_cast<void*>(&call), 0, sizeof(call));
     reader.take(&call, entry.call_bytes);
-    if (call.kind >= OperationKind::count_ || static_cast<std::size_t>(call.dimensions) > max_dimensions ||
+    if (call.kind >= OperationKind::count_ || call.op >= ReduceOp::count_ ||
+        static_cast<std::size_t>(call.dtype) >= std::size(dtype_facts) ||
+        static_cast<std::size_t>(call.dimensions) > max_dimensions ||
         entry.table_bytes != (has_table(call) ? table_bytes(group) : 0))
       throw no_arrival("with a call that cannot be");
     char* const refusal = group.refusal(rank, sequence);

@@ -36,9 +36,9 @@ long futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value,
 // Of the calls that are hashed: their kind, counts and shape, or the counts of all ranks.
 std::size_t call_words(int ranks) { return 3 + std::max<std::size_t>(max_dimensions, static_cast<std::size_t>(ranks)); }
 
-Thresholds checked(const Thresholds& thresholds) {
+Thresholds checked(const Thresholds& thresholds, std::size_t slot_bytes) {
   const Thresholds copy = thresholds;  // the other ranks can write to what is checked
-  if (are_possible(copy)) return copy;
+  if (are_possible(copy, slot_bytes)) return copy;
   throw Failure(FailureKind::engine, "the group's memory has thresholds that cannot be: rank 0 is not of this version");
 }
 
@@ -72,7 +72,7 @@ Group::Group(std::string name, std::vector<int> world_ranks, int rank, double ti
       timeout_(timeout),
       layout_(static_cast<int>(world_ranks_.size()), here.empty() ? Reach::one_host : Reach::several_hosts),
       segment_(std::move(segment)),
-      thresholds_(checked(at<GroupHeader>(layout_.header())->thresholds)),
+      thresholds_(checked(at<GroupHeader>(layout_.header())->thresholds, layout_.large_slot_bytes())),
       hash_(at<GroupHeader>(layout_.header())->hash_seed, call_words(layout_.size())),
       generation_(process_generation()),
       identity_(random_number()),

@@ -70,8 +70,8 @@ Thresholds thresholds_across(std::size_t slot_bytes) {
 
 void set_cross_memory_from(std::uint64_t bytes) { chosen_swap.store(std::min(bytes, no_threshold)); }
 
-bool are_possible(const Thresholds& thresholds) {
-  return thresholds.piece >= cell_unit && thresholds.piece <= most_across_bytes && thresholds.piece % cell_unit == 0 &&
+bool are_possible(const Thresholds& thresholds, std::size_t slot_bytes) {
+  return thresholds.piece >= cell_unit && thresholds.piece <= slot_bytes && thresholds.piece % cell_unit == 0 &&
          std::max({thresholds.one_shot, thresholds.lend, thresholds.stream, thresholds.swap, thresholds.claim}) <=
              no_threshold;
 }

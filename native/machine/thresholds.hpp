@@ -35,7 +35,7 @@ Thresholds thresholds_across(std::size_t slot_bytes);
 // What groups whose rank 0 this process becomes have for `swap`; 0, as at first, leaves it to the machine.
 void set_cross_memory_from(std::uint64_t bytes);
 
-// Whether operations can be carried out with them.
-bool are_possible(const Thresholds& thresholds);
+// Whether operations can be carried out with them, through slots of so many bytes.
+bool are_possible(const Thresholds& thresholds, std::size_t slot_bytes);
 
 }  // namespace shim

@@ -270,14 +270,23 @@ SHIM_TEST(what_is_no_arrival_is_refused) {
     }
     return false;
   };
+  CallDescriptor& call = sender.group().call(0, 1);
+  call.kind = OperationKind::all_to_all;
+  call.dtype = Dtype::int64;
+  call.sends = call.receives = 8;
+  call.dimensions = 1;
+  ArrivalLine& line = sender.group().arrival(0, 1);
+  line.bytes = 2 * 8 * sizeof(std::int64_t);
+  line.filled = SlotSize::small;
   const std::string right = packed_arrivals(sender.group(), {0}, {1}, 1);
   CHECK(refuses(packed_arrivals(sender.group(), {0}, {1}, 2)));
   CHECK(refuses(right + "x"));
   for (std::size_t length = 0; length < right.size(); ++length) CHECK(refuses(right.substr(0, length)));
-  for (std::size_t at = 0; at < right.size(); ++at) {  // no byte makes it write elsewhere
-    std::string wrong = right;
-    wrong[at] = static_cast<char>(0xff);
-    refuses(wrong);
-  }
+  for (std::size_t at = 0; at < right.size(); ++at)  // no byte makes it write elsewhere
+    for (const int byte : {0, 1, 2, 0x7f, 0xff}) {
+      std::string wrong = right;
+      wrong[at] = static_cast<char>(byte);
+      refuses(wrong);
+    }
   CHECK(!refuses(right));
 }

@@ -81,7 +81,7 @@ SHIM_TEST(whatever_is_measured_gives_thresholds_that_are_possible) {
           for (const int processors : {0, 1, 4096}) {
             const Thresholds all =
                 thresholds_for({{line_ns, copied, copied / 4, line_ns, copied}, cache, cache}, ranks, processors);
-            CHECK(are_possible(all));
+            CHECK(are_possible(all, ring_slot_bytes));
             CHECK(all.one_shot >= 4 * kib && all.one_shot <= 256 * kib && all.lend >= 8 * kib && all.lend <= 256 * kib);
             CHECK(all.piece >= 64 * kib && all.stream >= 1024 * kib);
           }
