@@ -8,6 +8,7 @@ import socket
 import threading
 import time
 import weakref
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from shim.core.control.authentication import HELLO_SIZE, Hello, SessionKeys, hash_of_key
@@ -54,6 +55,7 @@ class Wires:
         self._made: dict[int, Wire] = {}  # by rank of the world
         self._connecting = threading.Lock()
         self._address = ""
+        self._stop_listening: Callable[[], object] = bool
         self._is_closed = False
 
     def address(self) -> str:
@@ -71,8 +73,9 @@ class Wires:
         else:
             self._address = f"\0shim-wire-{os.geteuid()}-{secrets.token_hex(16)}"
             listener = listening_at(socket.AF_UNIX, self._address)
+        loop = self._control.loop
         handshakes = Handshakes(
-            self._control.loop,
+            loop,
             listener,
             self._key,
             self._job.size,
@@ -80,7 +83,8 @@ class Wires:
             self._welcome,
             lambda rank, why: None,
         )
-        self._control.loop.call(handshakes.open)
+        loop.call(handshakes.open)
+        self._stop_listening = lambda: loop.call(handshakes.close)
 
     def _welcome(self, rank: int, sock: socket.socket, address: str, keys: SessionKeys, already: bytes) -> None:
         del address, keys, already  # who comes waits for the reply before it sends
@@ -160,3 +164,4 @@ class Wires:
             self._is_closed = True
             self._made.clear()
             self._changed.notify_all()
+        self._stop_listening()

@@ -129,6 +129,17 @@ def cost_of_groups(count: int) -> tuple[int, int]:
         return after[0] - before[0], after[1] - before[1]
 
 
+def left_of_worlds(count: int) -> list[int]:
+    """Return how many descriptors this rank has after each of *count* worlds on two hosts."""
+    found = []
+    for _ in range(count):
+        with played("hierarchical", 2):
+            calls.barrier(ME, groups.enter_world(ME, "test", timeout=60.0)).wait()
+        time.sleep(0.3)  # in which rank 0's process ends its hub
+        found.append(len(os.listdir("/proc/self/fd")))
+    return found
+
+
 def refused(variable: str, value: str) -> str:
     """Return what is said of *value* for *variable*."""
     told = {"SHIM_ENGINE": "hierarchical", "SHIM_EMULATED_HOSTS": "2", variable: value}

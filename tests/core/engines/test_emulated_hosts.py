@@ -72,10 +72,12 @@ def test_values_that_are_none(variable: str, pool: RankPool) -> None:
         assert outcome.value.startswith(f"ArgumentError: test: {variable} must be ")
 
 
-def test_groups_cost_a_descriptor_and_no_thread() -> None:
+def test_groups_cost_a_descriptor_and_no_thread_and_worlds_leave_nothing() -> None:
     with RankPool(4, original=preloaded_programs.original()) as pool:
         costs = [outcome.value for outcome in pool.run(emulated_hosts.cost_of_groups, 20, deadline=60.0)]
-    assert costs == [(20, 0), (0, 0), (20, 0), (0, 0)]  # ranks 0 and 2 lead their hosts
+        assert costs == [(20, 0), (0, 0), (20, 0), (0, 0)]  # ranks 0 and 2 lead their hosts
+        for outcome in pool.run(emulated_hosts.left_of_worlds, 3, deadline=60.0):
+            assert len(set(outcome.value)) == 1, outcome
 
 
 @pytest.mark.parametrize("engine", ["c10d", "hierarchical"])
