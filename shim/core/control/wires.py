@@ -7,7 +7,6 @@ import secrets
 import socket
 import threading
 import time
-import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from shim._native import Wire
     from shim.core.control.control import Control
 
-_made: weakref.WeakKeyDictionary[Control, Wires] = weakref.WeakKeyDictionary()
+_made: dict[Control, Wires] = {}  # until the control connections are closed
 _making = threading.Lock()
 _BETWEEN_LOOKS = 0.05  # seconds
 _FOR_A_CONNECTION = 5.0  # seconds of one try
@@ -164,4 +163,6 @@ class Wires:
             self._is_closed = True
             self._made.clear()
             self._changed.notify_all()
+        with _making:
+            _made.pop(self._control, None)
         self._stop_listening()

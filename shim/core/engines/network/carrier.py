@@ -33,7 +33,7 @@ _LEFT = 1  # RankState::left of native/group/shared_layout.hpp
 
 
 class Carrier:
-    """The carrier of one group. Threads: the one that carries an operation out, the control connections', and one of its own."""
+    """The carrier of one group. Threads: those of the program, the control connections', and one for each ending that is told later."""
 
     def __init__(self, control: Control, place: Place, here: Sequence[int]) -> None:
         self._control = control

@@ -49,6 +49,7 @@ class LazyLink(Link):
         return _Made(self._has_ended, lambda: self._error)
 
     def _hear(self, member: int, said: bytes) -> None:
+        del member, said  # any of them may need it first
         self._begin()
 
     def _begin(self) -> bool:
