@@ -8,10 +8,9 @@ from __future__ import annotations
 import ctypes
 import threading
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import timedelta
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +18,7 @@ import numpy as np
 from shim.core.control import Control
 from shim.core.engines.c10d.pending import CollectiveTransfer, WaitedTransfer, Waiter
 from shim.core.engines.network.engine import NetworkEngine
-from shim.core.engines.network.link import HEADER_BYTES, Drive, FailedTransfer, Link, LinkError, Pending
+from shim.core.engines.network.link import HEADER_BYTES, FailedTransfer, Link, LinkError, Pending
 from shim.core.engines.network.store import ControlKeys, torch_store
 from shim.core.engines.network.threads import begin_thread
 from shim.core.reduce_ops import ReduceOp
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
 
 _FOREVER = timedelta(days=365)  # the engine has the timeouts, and gloo ends all connections at one of its own
 _HEADER_TAG, _PART_TAG, _FIRST_TAG = 1, 2, 3
-_FEW_RANKS, _FEW_BYTES = 3, 1 << 14
 _BYE = b"\xff"  # the first byte of the header that ends a taker
 _DTYPES = {
     "float32": "float32",
@@ -100,31 +98,8 @@ class GlooLink(Link):
         return made[0]
 
     def all_gather(self, outputs: memoryview, mine: memoryview) -> Pending:
-        """See ``Link``. gloo's own takes N-1 messages one after the other, and a few bytes go in log2(N) here."""
-        if self.size > _FEW_RANKS and len(mine) <= _FEW_BYTES:
-            return Drive(self._gathered(outputs, mine))
         to, source = self._tensor(outputs), self._tensor(mine)
         return self._collective(lambda: self._group._allgather_base(to, source), (outputs, mine))
-
-    def _gathered(self, outputs: memoryview, mine: memoryview) -> Generator[Pending, None, None]:
-        """Gather in rounds. A rank holds the parts of the ranks from itself on, and each round doubles how many these are."""
-        width, held = len(mine), 1
-        from_here = memoryview(bytearray(len(outputs)))
-        from_here[:width] = mine
-        while held < self.size:
-            end = min(2 * held, self.size) * width
-            parts = from_here[held * width : end], from_here[: end - held * width]
-            source, target = (self.rank + held) % self.size, (self.rank - held) % self.size
-            yield _waited(self._parts, partial(self._swap, parts, source, target), parts)
-            held *= 2
-        here = self.rank * width
-        outputs[here:] = from_here[: len(outputs) - here]
-        outputs[:here] = from_here[len(outputs) - here :]
-
-    def _swap(self, parts: tuple[memoryview, memoryview], source: int, target: int) -> Iterator[Any]:
-        """Begin to receive the first part from *source* and to send the second one to *target*."""
-        yield self._group.recv([self._tensor(parts[0])], source, _PART_TAG)
-        yield self._group.send([self._tensor(parts[1])], target, _PART_TAG)
 
     def broadcast(self, data: memoryview, root: int) -> Pending:
         from torch.distributed import BroadcastOptions

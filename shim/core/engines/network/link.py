@@ -6,9 +6,8 @@ a link moves bytes and knows nothing of tensors.
 
 from __future__ import annotations
 
-import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from typing import ClassVar, Protocol
 
 from shim.core.reduce_ops import ReduceOp
@@ -38,39 +37,6 @@ class FailedTransfer:
 
     def wait(self, seconds: float) -> bool:
         raise LinkError(self._error)
-
-
-class Drive:
-    """Steps over a link that one thread begins and another one may end, by one at a time: *steps* yield each transfer they wait for."""
-
-    def __init__(self, steps: Generator[Pending, None, None]) -> None:
-        self._steps = steps
-        self._pending: Pending | None = None
-        self._has_ended = False
-        self._error: Exception | None = None  # what ended it, which later waits raise again
-
-    def wait(self, seconds: float) -> bool:
-        """Carry on for up to *seconds* and return whether all is done. Raises what a step raises, and LinkError."""
-        if self._error is not None:
-            raise self._error
-        deadline = time.monotonic() + seconds
-        try:
-            while not self._has_ended:
-                if self._pending is not None and not self._pending.wait(max(0.0, deadline - time.monotonic())):
-                    return False
-                self._pending = self._next()
-                self._has_ended = self._pending is None
-        except Exception as error:
-            self._error = error
-            raise
-        return True
-
-    def _next(self) -> Pending | None:
-        try:
-            return next(self._steps, None)
-        except KeyboardInterrupt:  # the steps are over, and not done
-            self._error = LinkError("it was interrupted in the middle of a step")
-            raise
 
 
 class Link(ABC):
