@@ -10,6 +10,7 @@
 
 #include "crossing/frames.hpp"
 #include "group/descriptions.hpp"
+#include "platform/threads.hpp"
 
 namespace shim {
 namespace {
@@ -126,7 +127,7 @@ void Crossing::ring() {
 void Crossing::carry_on(std::uint64_t sequence) {
   if (late_.joinable()) late_.join();  // of an operation before, which is over
   is_carried_on_.store(true);
-  late_ = std::thread([this, sequence] {
+  late_ = begin_thread("shim refusal", [this, sequence] {
     try {
       while (!exchange(sequence) && !stops_.load() && group_.is_usable()) std::this_thread::sleep_for(pause);
     } catch (const Failure& failure) {

@@ -53,7 +53,7 @@ void Watcher::forget(Group& group) {
 
 Watcher::Watcher() : epoll_(::epoll_create1(EPOLL_CLOEXEC)) {
   if (!epoll_) throw Failure(FailureKind::engine, std::string("cannot watch processes: ") + std::strerror(errno));
-  begin_thread([this] { run(); }).detach();
+  begin_thread("shim watcher", [this] { run(); }).detach();
 }
 
 void Watcher::watch(Group& group, std::vector<Descriptor> pidfds) {

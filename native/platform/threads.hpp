@@ -13,10 +13,10 @@
 
 namespace shim {
 
-// A thread that runs function() with every signal blocked: these are for the threads of the program. Throws
-// Failure(engine) where the system gives no thread.
+// A thread that runs function() with every signal blocked: these are for the threads of the program. Debuggers and
+// `top` show its name, of 15 characters at most. Throws Failure(engine) where the system gives no thread.
 template <class Function>
-std::thread begin_thread(Function&& function) {
+std::thread begin_thread(const char* name, Function&& function) {
   struct SignalsBlocked {
     SignalsBlocked() {
       sigset_t all;
@@ -27,7 +27,9 @@ std::thread begin_thread(Function&& function) {
     sigset_t before;
   } const blocked;
   try {
-    return std::thread(std::forward<Function>(function));
+    std::thread thread(std::forward<Function>(function));
+    pthread_setname_np(thread.native_handle(), name);
+    return thread;
   } catch (const std::system_error& error) {
     throw Failure(FailureKind::engine, std::string("cannot begin a thread: ") + error.code().message());
   }

@@ -158,7 +158,7 @@ void Progress::drive_in_background() {
 void Progress::ensure_thread() {
   if (thread_.joinable() || is_stopping()) return;
   try {
-    thread_ = begin_thread([this] { run(); });
+    thread_ = begin_thread("shim progress", [this] { run(); });
   } catch (const std::exception& failure) {  // the others wait for what it was to carry out
     group_.fail(Failure(FailureKind::engine, failure.what() + std::string(", which started operations need"
                                                                           "\nThe group can no longer be used.")));

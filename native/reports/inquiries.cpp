@@ -90,7 +90,7 @@ void ask_program(Descriptor socket) {
   if (is_asking_program) return;
   is_asking_program = true;
   try {
-    begin_thread(&tell_place_of_program).detach();
+    begin_thread("shim inquiry", &tell_place_of_program).detach();
   } catch (const std::exception&) {
     is_asking_program = false;
     asking.clear();

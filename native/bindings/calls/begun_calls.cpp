@@ -48,7 +48,7 @@ void begin_to_ask() {
   if (asked_in == process_generation()) return;
   asked_in = process_generation();
   try {
-    begin_thread([] {
+    begin_thread("shim ends", [] {
       for (;;) {
         is_asked.wait(false);
         is_asked.store(false);

@@ -20,7 +20,7 @@ bool is_blocked(int signal) {
 SHIM_TEST(threads_leave_signals_to_the_program) {
   bool interrupt = false;
   bool user = false;
-  begin_thread([&] {
+  begin_thread("shim test", [&] {
     interrupt = is_blocked(SIGINT);
     user = is_blocked(SIGUSR1);
   }).join();
@@ -32,7 +32,7 @@ SHIM_TEST(a_thread_that_cannot_begin_is_a_failure_of_the_engine) {
   const NoThreads no_threads;
   std::string said;
   try {
-    begin_thread([] {}).join();
+    begin_thread("shim test", [] {}).join();
   } catch (const Failure& failure) {
     CHECK(failure.kind == FailureKind::engine);
     said = failure.what();
