@@ -34,6 +34,14 @@ KeepGoing = Annotated[bool, typer.Option("--keep-going", help="If a rank fails, 
 MaxRestarts = Annotated[
     int, typer.Option(min=0, metavar="N", help="If a rank fails, start all ranks again, at most N times.")
 ]
+Replace = Annotated[
+    int,
+    typer.Option(
+        min=0,
+        metavar="N",
+        help="If a rank fails, start it alone again, at most N times on each host: the others meet with it once more.",
+    ),
+]
 Env = Annotated[
     list[str] | None, typer.Option(metavar="NAME=VALUE", help="Set an environment variable of the ranks. Repeatable.")
 ]
@@ -73,6 +81,7 @@ def run(
     log_dir: LogDir = None,
     keep_going: KeepGoing = False,
     max_restarts: MaxRestarts = 0,
+    replace: Replace = 0,
     env: Env = None,
     api: Api = None,
     nnodes: several_hosts.Nnodes = 1,
@@ -93,13 +102,13 @@ def run(
     """
     program = [script, *(arguments or ())]
     _check_size(ranks, None if hosts is not None else log_dir)
-    if keep_going and max_restarts:
-        raise typer.BadParameter("--keep-going and --max-restarts exclude each other")
+    if (keep_going, max_restarts > 0, replace > 0).count(True) > 1:
+        raise typer.BadParameter("--keep-going, --max-restarts and --replace exclude each other")
     env = [*(env or []), *([f"{VARIABLE}={_checked_releases(api)}"] if api else [])]
     options = several_hosts.Options(ranks, nnodes, node_rank, master, hosts, shlex.split(ssh), attached)
     options.check(max_restarts)
     if hosts is not None:
-        line = _arguments(program, module, as_installed, log_dir, keep_going)
+        line = _arguments(program, module, as_installed, log_dir, keep_going, replace)
         raise typer.Exit(run_on_hosts(options.plan(line, _environment(env), keep_going)))
     if not module:
         _check_script(script)
@@ -107,18 +116,19 @@ def run(
     through = ["-m", "shim.substitution"] if as_installed else []
     python = [sys.executable, *through, *(["-m"] if module else []), *program]
     place = options.place(_environment(env))
-    rules = Rules(log_dir, keep_going=keep_going, max_restarts=max_restarts)
+    rules = Rules(log_dir, keep_going=keep_going, max_restarts=max_restarts, replace=replace)
     status = run_share(python, place.share, place.run, place.endpoints, place.environment, rules, place.channel)
     raise typer.Exit(status)
 
 
 def _arguments(
-    program: list[str], module: bool, as_installed: bool, log_dir: Path | None, keep_going: bool
+    program: list[str], module: bool, as_installed: bool, log_dir: Path | None, keep_going: bool, replace: int
 ) -> list[str]:
     """Return the options of this `shim run` that hold on each host, and the program."""
     flags = {"-m": module, "--as-installed": as_installed, "--keep-going": keep_going}
+    replaced = ["--replace", str(replace)] * bool(replace)
     folder = [] if log_dir is None else ["--log-dir", str(log_dir)]
-    return [*(flag for flag, is_set in flags.items() if is_set), *folder, "--", *program]
+    return [*(flag for flag, is_set in flags.items() if is_set), *replaced, *folder, "--", *program]
 
 
 def _check_size(ranks: int, log_dir: Path | None) -> None:

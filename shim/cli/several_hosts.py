@@ -98,7 +98,7 @@ class Options:
             raise typer.BadParameter("--ssh must be a command, got an empty one")
         if (self.hosts is not None or self.nnodes > 1) and max_restarts:
             raise typer.BadParameter(
-                "--max-restarts works on one host only; start a job of several hosts again yourself"
+                "--max-restarts works on one host only; --replace starts the ranks again that failed, on any number of hosts"
             )
         if self.hosts is not None or self.attached:
             return

@@ -51,7 +51,8 @@ class RankOutput:
     """One stream of one rank, passed on line by line from the pipe *source* to the file descriptor *to*.
 
     With a *log* file, opened with *log_mode*, the bytes are also written there, as they are. The last lines are remembered. A traceback is
-    held back until the rank ends, as another one may have written the same; ``show_held`` shows it, without our frames.
+    held back until the rank ends, as another one may have written the same; ``show_held`` shows it, without our frames. What torch
+    puts before each line of a traceback is left out.
     """
 
     def __init__(self, rank: int, source: IO[bytes], to: int, log: Path | None, log_mode: str) -> None:
@@ -63,6 +64,7 @@ class RankOutput:
         self._held_since = 0.0  # the oldest line of these
         self._is_ignored = False  # the exception that is being told
         self._prefix = prefix_of(rank, to)
+        self._torchs_prefix = f"[rank{rank}]: ".encode()
         self._to = to
         self._log = None if log is None else open(log, log_mode, buffering=0)  # noqa: SIM115  # closed by close()
         self._unfinished = b""
@@ -79,7 +81,7 @@ class RankOutput:
         if self._unfinished and (not text or len(self._unfinished) > _LONGEST_LINE):
             lines.append(self._unfinished)
             self._unfinished = b""
-        self._show([line for line in lines if not self._holds(line)])
+        self._take(lines)
         return bool(text)
 
     def pass_on_rest(self) -> None:
@@ -88,7 +90,7 @@ class RankOutput:
             pass
         if self._unfinished:
             line, self._unfinished = self._unfinished, b""
-            self._show([] if self._holds(line) else [line])
+            self._take([line])
 
     @property
     def held_until(self) -> float:
@@ -108,6 +110,10 @@ class RankOutput:
     def _show(self, lines: list[bytes]) -> None:
         if lines:
             write_all(self._to, b"".join(self._prefix + line + b"\n" for line in lines))
+
+    def _take(self, lines: Iterable[bytes]) -> None:
+        lines = [line.removeprefix(self._torchs_prefix) for line in lines]
+        self._show([line for line in lines if not self._holds(line)])
 
     def _holds(self, line: bytes) -> bool:
         """Remember *line*, and tell whether it is held back."""

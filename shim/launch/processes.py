@@ -7,7 +7,8 @@ import selectors
 import signal
 import socket
 import time
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -29,13 +30,15 @@ class Rules:
     """What happens to ranks when one of them fails, and where their output goes.
 
     The others are sent SIGTERM a second later, and SIGKILL after *grace* seconds, unless they are to *keep_going*; then all are started again,
-    at most *max_restarts* times. With *log_dir* their output also goes to files there.
+    at most *max_restarts* times. Or that rank alone is started again, and the others go on, at most *replace* times; those that fail because
+    another one did are started again too, and do not count. With *log_dir* their output also goes to files there.
     """
 
     log_dir: Path | None = None
     grace: float = COMMAND_GRACE
     keep_going: bool = False
     max_restarts: int = 0
+    replace: int = 0
 
 
 def descriptors_needed(size: int, log_dir: Path | None) -> int:
@@ -73,13 +76,17 @@ def run_share(
     """
     status = 0
     chosen = {name: value for name, value in (environment or {}).items() if name in SETTABLE}
+
+    def start(restart: int, rank: int, replacements: int) -> RankProcess:
+        most = rules.replace or rules.max_restarts
+        told = environment_of_share(share, rank, run, endpoints, restart, most, environment) | chosen
+        if replacements:
+            told["TORCHELASTIC_RESTART_COUNT"] = str(replacements)
+        return RankProcess(rank, command, told, rules.log_dir, "ab" if restart or replacements else "wb")
+
     for restart in range(rules.max_restarts + 1):
-        environments = [
-            environment_of_share(share, rank, run, endpoints, restart, rules.max_restarts, environment) | chosen
-            for rank in share.ranks
-        ]
-        ranks = _Ranks(share, rules, channel)
-        status = _run_once(ranks, command, environments, rules.log_dir, "ab" if restart else "wb")
+        ranks = _Ranks(share, rules, channel, partial(start, restart))
+        status = _run_once(ranks)
         if not ranks.may_start_again or restart == rules.max_restarts:
             break
         with suppress(OutputClosed):
@@ -87,23 +94,14 @@ def run_share(
     return status
 
 
-def _run_once(
-    ranks: _Ranks,
-    command: Sequence[str],
-    environments: Sequence[Mapping[str, str]],
-    log_dir: Path | None,
-    log_mode: str,
-) -> int:
+def _run_once(ranks: _Ranks) -> int:
     """Start the ranks, see all of them end, and return the launcher's exit status."""
     with ExitStack() as stack:
         signals = stack.enter_context(signals_to(ranks.take_signal))
         stack.callback(ranks.close)
-        for rank, environment in zip(ranks.share.ranks, environments, strict=True):
-            try:
-                ranks.add(RankProcess(rank, command, environment, log_dir, log_mode))
-            except OSError as error:  # no more processes, memory or files
-                return _give_up(f"rank {rank} cannot be started: {error}")
         try:
+            for rank in ranks.share.ranks:
+                ranks.start(rank)
             ranks.watch(signals)
             return ranks.conclude()
         except OutputClosed as closed:
@@ -111,6 +109,8 @@ def _run_once(
             if not closed.args:
                 return 128 + signal.SIGPIPE
             return _give_up(f"what the ranks print cannot be written: {closed}")
+        except _NotStartedError as error:
+            return _give_up(str(error))
 
 
 def _give_up(why: str) -> int:
@@ -123,15 +123,24 @@ def _say(text: str) -> None:
     write_all(_STDERR, f"shim run: {text}\n".encode())
 
 
+class _NotStartedError(Exception):
+    """A rank cannot be started."""
+
+
 class _Ranks:
     """The ranks of one job on this host, and what has become of it."""
 
-    def __init__(self, share: Share, rules: Rules, channel: Channel | None) -> None:
+    def __init__(
+        self, share: Share, rules: Rules, channel: Channel | None, start: Callable[[int, int], RankProcess]
+    ) -> None:
         self.share = share
         self.may_start_again = False  # a rank has failed, and nobody asked for an end
         self._rules = rules
         self._channel = channel
+        self._start = start  # a rank, which has been replaced so many times
         self._ranks: list[RankProcess] = []
+        self._replacements = Counter[int]()  # of each rank
+        self._failures = 0  # of ranks that were replaced, but for those that others had caused
         self._selector = selectors.DefaultSelector()
         self._received: list[int] = []
         self._told: dict[tuple[bytes, ...], int] = {}  # tracebacks that were shown at once, and by which rank
@@ -139,7 +148,12 @@ class _Ranks:
         self._kill_at = float("inf")
         self._are_killed = False
 
-    def add(self, rank: RankProcess) -> None:
+    def start(self, number: int) -> None:
+        """Start a rank, which takes part from now on."""
+        try:
+            rank = self._start(number, self._replacements[number])
+        except OSError as error:  # no more processes, memory or files
+            raise _NotStartedError(f"rank {number} cannot be started: {error}") from None
         self._ranks.append(rank)
         for number in self._received:
             rank.send(number)
@@ -211,15 +225,42 @@ class _Ranks:
         rank.see_end()
         for output in rank.outputs:
             output.pass_on_rest()
-        if rank.status and self._rules.keep_going and not self._is_to_end():
-            output, told_by = rank.outputs[-1], rank.rank
-            if output.holds_last_lines:
-                told_by = self._told.setdefault(rank.last_words, told_by)
-            output.show_held(but_last_lines=told_by != rank.rank)
-            where = "" if told_by == rank.rank else f", with the traceback of rank {told_by}"
-            _say(f"rank {rank.rank} {how_it_ended(rank.status)}{where}; the others go on")
-        elif rank.status and not self._rules.keep_going and self._kill_at == self._term_at == float("inf"):
-            self._term_at = time.monotonic() + NOTICE
+        if rank.status and self._rules.keep_going:
+            if not self._is_to_end():
+                self._say_failed(rank, "the others go on")
+        elif rank.status and self._kill_at == self._term_at == float("inf"):
+            if self._may_replace(rank):
+                self._replace(rank)
+            else:
+                self._term_at = time.monotonic() + NOTICE
+
+    def _say_failed(self, rank: RankProcess, consequence: str) -> None:
+        """Show what a rank that failed has held back, and say what comes of it."""
+        output, told_by = rank.outputs[-1], rank.rank
+        if output.holds_last_lines:
+            told_by = self._told.setdefault(rank.last_words, told_by)
+        output.show_held(but_last_lines=told_by != rank.rank)
+        where = "" if told_by == rank.rank else f", with the traceback of rank {told_by}"
+        _say(f"rank {rank.rank} {how_it_ended(rank.status or 0)}{where}; {consequence}")
+
+    def _may_replace(self, rank: RankProcess) -> bool:
+        is_within = self._failures < self._rules.replace or (rank.is_victim and self._rules.replace > 0)
+        are_all_there = all(other.status != 0 for other in self._ranks)  # those that have ended meet nobody any more
+        return is_within and are_all_there and not self._is_to_end()
+
+    def _replace(self, rank: RankProcess) -> None:
+        """Start a rank that failed again; what it had started itself is killed."""
+        self._failures += not rank.is_victim
+        self._replacements[rank.rank] += 1
+        count = "because another one failed" if rank.is_victim else f"{self._failures} of {self._rules.replace}"
+        self._say_failed(rank, f"it is started again ({count})")
+        rank.send(signal.SIGKILL)
+        for output in rank.outputs:
+            with suppress(KeyError):  # its end has been seen
+                self._selector.unregister(output.source)
+        self._ranks.remove(rank)
+        rank.close()
+        self.start(rank.rank)
 
     def _held_until(self, rank: RankProcess) -> float:
         """Return when to show what is held back of *rank*; where it failed, that waits until all have ended."""

@@ -15,7 +15,10 @@ from shim.launch.endings import ENDING, dying_with
 from shim.launch.output import RankOutput, what_it_says
 
 _STDOUT, _STDERR = 1, 2
-_VICTIM = re.compile(rb"[ |]*[\w.]*PeerLostError(:|$)")  # a traceback's line of the error, which hints may follow
+# A traceback's line of the error, which hints may follow, and in DDP the lines that raised it.
+_VICTIM = re.compile(
+    rb"[ |]*(RuntimeError: Got the following error when running the callback: )?[\w.]*PeerLostError(:|$)"
+)
 
 
 def has_terminal() -> bool:
@@ -89,8 +92,9 @@ class RankProcess:
 
     @property
     def is_victim(self) -> bool:
-        """Tell whether this rank's traceback ends with an error that only another one's failure causes."""
-        return any(_VICTIM.match(line) for line in list(self.outputs[-1].last_lines)[-4:])
+        """Tell whether this rank ended by itself, with a traceback of an error that only another one's failure causes."""
+        has_raised = self.has_raised and not (self.status or 0) < 0
+        return has_raised and any(_VICTIM.match(line) for line in self.outputs[-1].last_lines)
 
     @property
     def last_words(self) -> tuple[bytes, ...]:

@@ -197,6 +197,7 @@ def test_log_files_hold_each_stream_of_each_rank_as_it_was(script: Callable[[str
         (("-np", "two", "program.py"), "must be a whole number, got 'two'"),
         (("-n", "2", "--max-restarts", "-1", "program.py"), "greater than or equal to 0, got '-1'"),
         (("-n", "2", "--keep-going", "--max-restarts", "1", "program.py"), "exclude each other"),
+        (("-n", "2", "--replace", "1", "--max-restarts", "1", "program.py"), "exclude each other"),
         (("-n", "2", "--keepgoing", "program.py"), "--keep-going"),
         (("-n", "2"), "Missing argument 'SCRIPT'"),
         (("-n", "2", "absent.py", "-n", "2"), "there is no script 'absent.py' in FOLDER"),

@@ -49,7 +49,7 @@ def run(
     os.environ["SHIM_TRACE"] = str(folder)  # the ranks' environments are made of this one
     os.environ["SHIM_TRACE_DIGESTS"] = "1" if digests else "0"
     try:
-        ranks_of.run(script, ranks, arguments, module, as_installed, log_dir, keep_going, max_restarts, env)
+        ranks_of.run(script, ranks, arguments, module, as_installed, log_dir, keep_going, max_restarts, env=env)
     finally:
         found = len({file.name.partition(".")[0] for file in folder.glob(f"*{SUFFIX}")})
         if found:

@@ -38,7 +38,7 @@ _WINDOWS = Absent(
 )
 _RECONFIGURING = Absent(
     "replaces the ranks of a group, which keep theirs here",
-    "Make a group of the ranks that remain with shrink_group, or have `shim run --max-restarts` start lost ranks again.",
+    "Make a group of the ranks that remain with shrink_group, or have `shim run --replace` start lost ranks again.",
 )
 _HOOKS = Absent(
     "is a hook of C++ on torch's own groups",

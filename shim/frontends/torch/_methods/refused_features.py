@@ -10,7 +10,7 @@ from shim.frontends.torch._errors import torch_function
 
 _HALF_AN_HOUR = timedelta(seconds=1800)
 INSTEAD_OF_RECONFIGURING = (
-    "Make a group of the ranks that remain with shrink_group, or have `shim run --max-restarts` start lost ranks again."
+    "Make a group of the ranks that remain with shrink_group, or have `shim run --replace` start lost ranks again."
 )
 
 

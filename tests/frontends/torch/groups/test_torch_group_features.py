@@ -119,7 +119,7 @@ def test_what_belongs_to_torchs_own_groups_says_so(name: str) -> None:
 @pytest.mark.ranks(1)
 def test_a_world_that_could_be_reconfigured_is_refused(rank: int, world_size: int) -> None:
     told = assert_refused(UnsupportedError, "enable_reconfigure", dist.init_process_group, enable_reconfigure=True)
-    assert "shim run --max-restarts" in told
+    assert "shim run --replace" in told
     assert not dist.is_initialized()
     dist.init_process_group("gloo", enable_reconfigure=False)
     dist.destroy_process_group()
