@@ -17,29 +17,36 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+from several_hosts import OPERATIONS, collectives
 
 ROOT = Path(__file__).parents[1]
 FITTED = ((2, 1), (3, 1), (2, 2), (3, 2))  # hosts, and ranks on each
 CHECKED = ((4, 1), (6, 1), (4, 2))
-SIZES = {"8 B": 8, "4 KB": 1 << 12, "256 KB": 1 << 18, "1 MB": 1 << 20, "4 MB": 1 << 22}
-OPERATIONS = ("all_reduce", "all_gather")
+SIZES = {"8 B": 8, "64 KB": 1 << 16, "1 MB": 1 << 20, "4 MB": 1 << 22}
+GROUP, CONNECTING = "new_group", "connecting"  # what is measured besides OPERATIONS, without a size
+GROUPS = 5
 ROUNDS = 7
-COSTS = ("step", "message", "post", "inside", "across")
+COSTS = ("call", "frame", "step", "message", "post", "inside", "across", "group", "member", "link")
 UNITS = (
+    "us for each call",
+    "us for each host that a leader exchanges arrivals with",
     "us for each operation within a host",
-    "us for each message that waits for one before it",
+    "us for each message of gloo that waits for one before it",
     "us for each further message at the same time",
     "us for each MB within a host",
     "us for each MB between hosts",
+    "us for each group",
+    "us for each rank of a group",
+    "us for each other rank that gloo connects a rank of a group with, when that first moves much",
 )
-ARRIVAL = 488  # bytes that a rank tells the others of a call
-FEW = 1 << 16  # see hierarchical/moves.py
-PIECES = (2 << 20, 8)  # see hierarchical/engine.py
+ARRIVAL = 200  # bytes that a rank tells the others of a call, about
+FEW = 1 << 16  # see hierarchical/engine.py
+PIECES = (16 << 20, 8)  # see hierarchical/engine.py
+SLOTS = (32 << 20, 1 << 20)  # see native/group/shared_layout.cpp
 LARGE = (8, 32, 64, 128, 512, 1024, 4096)
 RANKS_OF_LARGE = 8
 MOST_RANKS = 512
@@ -92,16 +99,18 @@ def measure() -> None:
 
     torch.set_num_threads(1)
     dist.init_process_group()
+    ranks = dist.get_world_size()
     found = {}
+
+    def slowest(times: list[float]) -> float:
+        """Return the median over rounds of the time of the slowest rank."""
+        of_all = torch.tensor(times)
+        dist.all_reduce(of_all, dist.ReduceOp.MAX)
+        return statistics.median(of_all.tolist())
+
     for operation in OPERATIONS:
         for name, size in SIZES.items():
-            data = torch.zeros(size // 4)
-            gathered = torch.zeros(size // 4 * dist.get_world_size()) if operation == "all_gather" else data
-            call: Callable[[], Any] = (
-                (lambda data=data: dist.all_reduce(data))
-                if operation == "all_reduce"
-                else (lambda data=data, gathered=gathered: dist.all_gather_single(gathered, data))
-            )
+            call = collectives(dist, ranks)[operation](-(-size // 4 // ranks) * ranks if size > 8 else ranks)
             calls = 50 if size <= FEW else max(1, (4 << 20) // size)
             times = []
             for _ in range(ROUNDS + 1):
@@ -110,9 +119,21 @@ def measure() -> None:
                 for _ in range(calls):
                     call()
                 times.append((time.perf_counter() - begun) / calls * 1e3)
-            slowest = torch.tensor(times[1:])
-            dist.all_reduce(slowest, dist.ReduceOp.MAX)
-            found[f"{operation} {name}"] = statistics.median(slowest.tolist())
+            found[f"{operation} {name}"] = slowest(times[1:])
+    small, large = torch.zeros(1), torch.zeros(2 * SLOTS[1] // 4)
+    times, firsts = [], []
+    for _ in range(GROUPS):
+        dist.barrier()
+        begun = time.perf_counter()
+        group = dist.new_group()
+        dist.all_reduce(small, group=group)
+        times.append((time.perf_counter() - begun) * 1e3)
+        begun = time.perf_counter()
+        dist.all_reduce(large, group=group)
+        second = time.perf_counter()
+        dist.all_reduce(large, group=group)
+        firsts.append(max(0.0, 2 * second - begun - time.perf_counter()) * 1e3)
+    found[GROUP], found[CONNECTING] = slowest(times), slowest(firsts)
     if dist.get_rank() == 0:
         print(json.dumps(found))
     dist.destroy_process_group()
@@ -120,33 +141,46 @@ def measure() -> None:
 
 def uses(operation: str, size: int, hosts: int, ranks: int) -> np.ndarray:
     """Return how much of each of COSTS a call takes; see docs/scaling.md."""
-    step, message, post, inside, across = np.eye(len(COSTS))
-    megabyte, total = size / 1e6, size * hosts * ranks
-    call = 2 * step * (ranks > 1) + rounds(hosts) * message + (hosts - 1) * ranks * ARRIVAL / 1e6 * across
-    if size <= 40:
-        return call
+    call, frame, step, message, post, inside, across, group, member, link = np.eye(len(COSTS))
+    everyone, megabyte = hosts * ranks, size / 1e6
+    if operation == GROUP:
+        return group + everyone * member
+    if operation == CONNECTING:
+        return (everyone - 1) * link
+    agreement = call + (hosts - 1) * frame + (hosts - 1) * ranks * ARRIVAL / 1e6 * across
+    if size <= most_with_arrival(operation, hosts, ranks):
+        of_rank = {"broadcast": 1 / ranks, "all_to_all": 1 / hosts, "reduce_scatter": 1 / hosts}.get(operation, 1.0)
+        given = everyone * (1 / everyone if operation == "broadcast" else 1)  # what a host's memory takes up
+        return agreement + (hosts - 1) * ranks * of_rank * megabyte * across + given * megabyte * inside
     exchange = message + (hosts - 2) * post
     pieces = min(PIECES[1], max(1, (size if operation == "all_reduce" else size * hosts) // PIECES[0]))
+    several = ranks > 1
+    if operation == "broadcast":
+        times = math.ceil(math.log2(hosts))
+        return agreement + times * message + times * megabyte * across + (2 * step + megabyte * inside) * several
+    if operation == "all_to_all":
+        sent = message + ((hosts - 1) * ranks - 1) * post + ranks * (hosts - 1) / hosts * megabyte * across
+        return agreement + sent + (step + megabyte * inside) * several
+    if operation == "reduce_scatter":
+        data = (hosts - 1) / hosts * megabyte * across
+        return agreement + exchange + data + (step + ranks * megabyte * inside) * several
     if operation == "all_reduce":
-        if ranks > 1 and size * hosts <= FEW:
-            return call + 2 * step + rounds(hosts) * message + (hosts - 1) * megabyte * across
         data = 2 * (hosts - 1) / hosts * megabyte * across + 2 * pieces * exchange
-        return call + data + (2 * step * pieces + 2 * megabyte / pieces * inside) * (ranks > 1)
-    data = (hosts - 1) * ranks * megabyte * across
-    if ranks > 1 and total <= FEW:
-        return call + 2 * step + exchange + data
-    return call + data + pieces * exchange + (hosts * step * pieces + total / 1e6 / pieces * inside) * (ranks > 1)
+        return agreement + data + (2 * step * pieces + 2 * megabyte / pieces * inside) * several
+    data = (hosts - 1) * ranks * megabyte * across + pieces * exchange
+    return agreement + data + (hosts * step * pieces + everyone * megabyte / pieces * inside) * several
 
 
-def rounds(hosts: int) -> int:
-    """Return how many messages an all_gather of a few bytes takes one after the other: see c10d/link.py."""
-    return hosts - 1 if hosts <= 3 else math.ceil(math.log2(hosts))
+def most_with_arrival(operation: str, hosts: int, ranks: int) -> float:
+    """Return how many bytes of a rank go with its arrival; see native/collectives/request.cpp."""
+    slot = 2 ** math.floor(math.log2(SLOTS[0] / (hosts * ranks * 4)))
+    return min(SLOTS[1], slot) / (ranks if operation == "all_reduce" else 1)
 
 
 def crowding(hosts: int, ranks: int) -> np.ndarray:
     """Return how many times longer each of COSTS is where all ranks share this machine's processors."""
     times = max(1.0, hosts * ranks / len(os.sched_getaffinity(0)))
-    return np.array([times, times, times, times, 1.0])
+    return np.array([1.0 if name == "across" else times for name in COSTS])
 
 
 def fitted(measured: dict[tuple[int, int], dict[str, float]]) -> np.ndarray:
@@ -169,7 +203,7 @@ def fitted(measured: dict[tuple[int, int], dict[str, float]]) -> np.ndarray:
 
 def _parts(case: str) -> tuple[str, int]:
     operation, _, size = case.partition(" ")
-    return operation, SIZES[size]
+    return operation, SIZES.get(size, 0)
 
 
 def show_costs(costs: np.ndarray, mbit: int) -> None:
@@ -191,7 +225,7 @@ def show_check(title: str, measured: dict[tuple[int, int], dict[str, float]], co
 
 def show_large(costs: np.ndarray, gbit: float) -> None:
     """Print what a call would take on many hosts, with ranks that have a processor each and links of another rate."""
-    there = np.array([*costs[:-1], 8e3 / gbit])
+    there = np.where(np.array(COSTS) == "across", 8e3 / gbit, costs)
     sizes = {"8 B": 8, "1 MB": 1 << 20, "256 MB": 1 << 28}
     print(
         f"\nall_reduce with {RANKS_OF_LARGE} ranks on a host and {gbit:g} Gbit/s, ms; in brackets the link's part of it"
@@ -201,7 +235,7 @@ def show_large(costs: np.ndarray, gbit: float) -> None:
         cells = []
         for size in sizes.values():
             parts: Sequence[float] = uses("all_reduce", size, hosts, RANKS_OF_LARGE) * there / 1e3
-            cells.append(f"{sum(parts):,.1f} ({parts[-1] / sum(parts):.0%})")
+            cells.append(f"{sum(parts):,.1f} ({parts[COSTS.index('across')] / sum(parts):.0%})")
         ranks = hosts * RANKS_OF_LARGE
         more = "  more than a group may have today" if ranks > MOST_RANKS else ""
         print(f"  {hosts:6}{ranks:8}" + "".join(f"{cell:>22}" for cell in cells) + more)

@@ -6,7 +6,7 @@
 mpirun starts the ranks twice, once for each library between the hosts; both peers are in both runs. A call's time is that of the slowest rank;
 printed are the median and the 10th percentile over rounds, in milliseconds, and the processor time that all ranks together spend on a call.
 The floor is the time in which the link carries what has to cross it at all: of an all_reduce the data once to each host, of an all_gather what
-the other host's ranks have, of an all_to_all and a reduce_scatter their parts for this host. The size is that of a rank's input.
+the other host's ranks have, of an all_to_all their parts for this host, and of a reduce_scatter the sum of these. The size is that of a rank's input.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ PORT = 29533
 SIZES = {"8 B": (8, 300), "1 KB": (1 << 10, 300), "64 KB": (1 << 16, 100), "1 MB": (1 << 20, 30), "16 MB": (1 << 24, 6)}
 OPERATIONS = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcast")
 TURNS = 3
+Maker = Callable[[int], Callable[[], Any]]  # of a call on so many float32 elements
 
 
 def main() -> None:
@@ -128,7 +129,7 @@ def cases(sizes: list[str], ranks: int) -> Iterator[tuple[str, str, int, int]]:
             yield f"{operation} {size}", operation, count, SIZES[size][1]
 
 
-def collectives(dist: Any, ranks: int) -> dict[str, Callable[[int], Callable[[], Any]]]:
+def collectives(dist: Any, ranks: int) -> dict[str, Maker]:
     """Return what makes each operation, of a module with torch.distributed's functions."""
     import torch
 
@@ -152,17 +153,10 @@ def collectives(dist: Any, ranks: int) -> dict[str, Callable[[int], Callable[[],
         data = torch.zeros(count)
         return lambda: dist.broadcast(data, 0)
 
-    return {
-        "all_reduce": all_reduce,
-        "all_gather": all_gather,
-        "reduce_scatter": reduce_scatter,
-        "all_to_all": all_to_all,
-        "broadcast": broadcast,
-        "barrier": lambda _: dist.barrier,
-    }
+    return _by_name(all_reduce, all_gather, reduce_scatter, all_to_all, broadcast) | {"barrier": lambda _: dist.barrier}
 
 
-def of_mpi(mpi: Any) -> dict[str, Callable[[int], Callable[[], Any]]]:
+def of_mpi(mpi: Any) -> dict[str, Maker]:
     """Return what makes each operation of mpi4py."""
     from mpi4py import MPI
 
@@ -186,13 +180,12 @@ def of_mpi(mpi: Any) -> dict[str, Callable[[int], Callable[[], Any]]]:
         data = np.zeros(count, np.float32)
         return lambda: mpi.Bcast(data)
 
-    return {
-        "all_reduce": all_reduce,
-        "all_gather": all_gather,
-        "reduce_scatter": reduce_scatter,
-        "all_to_all": all_to_all,
-        "broadcast": broadcast,
-    }
+    return _by_name(all_reduce, all_gather, reduce_scatter, all_to_all, broadcast)
+
+
+def _by_name(*makers: Maker) -> dict[str, Maker]:
+    """Return what makes the OPERATIONS, by their names."""
+    return {maker.__name__: maker for maker in makers}
 
 
 def timed(action: Callable[[], Any], rounds: int, barrier: Callable[[], Any]) -> tuple[list[float], float]:
@@ -212,8 +205,8 @@ def timed(action: Callable[[], Any], rounds: int, barrier: Callable[[], Any]) ->
 
 def floor_of(operation: str, size: int, given: argparse.Namespace) -> float:
     """Return in how many milliseconds the link carries what has to cross it."""
-    across = {"all_reduce": size, "all_gather": given.ranks * size, "broadcast": size}
-    across["all_to_all"] = across["reduce_scatter"] = given.ranks * size / HOSTS
+    across = {"all_reduce": size, "all_gather": given.ranks * size, "broadcast": size, "reduce_scatter": size / HOSTS}
+    across["all_to_all"] = given.ranks * size / HOSTS
     return float(across[operation]) * 8 / (given.mbit * 1e3)
 
 

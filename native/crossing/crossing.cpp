@@ -104,10 +104,17 @@ bool Crossing::sleep(std::chrono::milliseconds longest) {
   std::vector<pollfd> files{{bell_.get(), POLLIN, 0}};
   is_asleep_.store(true);  // from now on who reads a frame for this group rings
   bool is_there = false;
-  for (const std::shared_ptr<Wire>& wire : wires_) {
-    if (wire == nullptr || wire->is_broken()) continue;
-    is_there = is_there || wire->has(id_);
-    files.push_back({wire->file(), static_cast<short>(POLLIN | (wire->flush() ? 0 : POLLOUT)), 0});
+  {
+    const std::lock_guard turn(turn_);
+    for (std::size_t host = 0; host < hosts_.size(); ++host) {
+      Wire* const wire = wires_[host].get();
+      if (wire == nullptr || wire->is_broken()) continue;
+      const bool is_awaited = !has_come_[host];  // what a host says of the next operation is no reason to look
+      const bool is_sent = wire->flush();
+      is_there = is_there || (is_awaited && wire->has(id_));
+      if (is_awaited || !is_sent)
+        files.push_back({wire->file(), static_cast<short>((is_awaited ? POLLIN : 0) | (is_sent ? 0 : POLLOUT)), 0});
+    }
   }
   ::poll(files.data(), files.size(), is_there ? 0 : static_cast<int>(longest.count()));
   is_asleep_.store(false);

@@ -21,20 +21,25 @@ def environment(**changes: str) -> dict[str, str]:
     return kept | {"PYTHONPATH": str(_ROOT), "SHIM_MEASURED": "off", "NO_COLOR": "1", "COLUMNS": "200"} | changes
 
 
-def shim_run(network: Network, ranks: int, *program: str, options: Sequence[str] = ()) -> list[str]:
-    """Return the command that starts *program* with so many *ranks* on each host."""
-    hosts = ",".join(host.name for host in network.hosts)
-    command = [sys.executable, "-m", "shim", "run", "--hosts", hosts, "--ssh", network.ssh, "-n", str(ranks)]
+def _slots(network: Network, ranks: int | Sequence[int]) -> tuple[str, int]:
+    """Return the hosts with their numbers of ranks, and how many ranks there are."""
+    counts = [ranks] * len(network.hosts) if isinstance(ranks, int) else ranks
+    return ",".join(f"{host.name}:{count}" for host, count in zip(network.hosts, counts, strict=True)), sum(counts)
+
+
+def shim_run(network: Network, ranks: int | Sequence[int], *program: str, options: Sequence[str] = ()) -> list[str]:
+    """Return the command that starts *program* with so many *ranks* on each host, or on one after the other."""
+    hosts, _ = _slots(network, ranks)
+    command = [sys.executable, "-m", "shim", "run", "--hosts", hosts, "--ssh", network.ssh, "-n", "1"]
     return [*command, *options, *program]
 
 
-def mpirun(network: Network, ranks: int, *program: str) -> list[str]:
-    """Return the command of Open MPI, to be run on the first host, that starts *program* with so many *ranks* on each host."""
-    hosts = ",".join(f"{host.name}:{ranks}" for host in network.hosts)
+def mpirun(network: Network, ranks: int | Sequence[int], *program: str) -> list[str]:
+    """Return the command of Open MPI, to be run on the first host, that does the same."""
+    hosts, size = _slots(network, ranks)
     options = ["--allow-run-as-root", "--bind-to", "none", "--host", hosts, "--prtemca", "plm_ssh_agent", network.ssh]
     passed = [word for name in ("PYTHONPATH", "SHIM_MEASURED") for word in ("-x", name)]
-    count = str(ranks * len(network.hosts))
-    command = [str(_SCRIPTS / "mpirun"), *options, *passed, "-n", count, sys.executable, *program]
+    command = [str(_SCRIPTS / "mpirun"), *options, *passed, "-n", str(size), sys.executable, *program]
     return network.hosts[0].command(command)
 
 

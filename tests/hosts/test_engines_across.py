@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,8 @@ from starting import finish, mpirun, shim_run
 pytest.importorskip("torch", reason="gloo is torch's")
 
 PROGRAM = str(Path(__file__).with_name("cases_across.py"))
+MISMATCHES = str(Path(__file__).with_name("mismatches_across.py"))
+CALLS = "300"  # drawn at random
 DEADLINE = 120.0  # seconds
 
 
@@ -39,6 +42,16 @@ def test_two_ranks_on_each_of_two_hosts_by_mpi(two_hosts: Network) -> None:
 @pytest.mark.nightly
 def test_a_rank_on_each_of_three_hosts_by_mpi(three_hosts: Network) -> None:
     assert_all_right(three_hosts, mpirun(three_hosts, 1, PROGRAM, "mpi", *"012"))
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("start", [shim_run, mpirun])
+@pytest.mark.parametrize("ranks", [(2, 2), (1, 3), (1, 1, 1)], ids=str)
+def test_mismatches_are_told_at_once_and_random_calls_are_right(
+    start: Callable[..., list[str]], ranks: tuple[int, ...], two_hosts: Network, three_hosts: Network
+) -> None:
+    network = two_hosts if len(ranks) == 2 else three_hosts
+    assert_all_right(network, start(network, ranks, MISMATCHES, CALLS))
 
 
 @pytest.mark.nightly

@@ -62,9 +62,11 @@ class Words final : public Carrier {
   const std::vector<std::unique_ptr<Words>>& all_;
 };
 
+using Wires = std::vector<std::vector<std::shared_ptr<Wire>>>;
+
 // Each host's wires to the others.
-std::vector<std::vector<std::shared_ptr<Wire>>> wires_between(std::size_t hosts) {
-  std::vector<std::vector<std::shared_ptr<Wire>>> wires(hosts, std::vector<std::shared_ptr<Wire>>(hosts));
+Wires wires_between(std::size_t hosts) {
+  Wires wires(hosts, std::vector<std::shared_ptr<Wire>>(hosts));
   for (std::size_t one = 0; one < hosts; ++one)
     for (std::size_t other = one + 1; other < hosts; ++other) {
       int ends[2];
@@ -78,10 +80,18 @@ std::vector<std::vector<std::shared_ptr<Wire>>> wires_between(std::size_t hosts)
   return wires;
 }
 
+// Passes on what comes at `from` to `to`, each time after a while, until it ends.
+void delay(const Descriptor& from, const Descriptor& to, std::chrono::milliseconds by) {
+  std::vector<char> bytes(65536);
+  for (ssize_t count = 0; (count = ::recv(from.get(), bytes.data(), bytes.size(), 0)) > 0;) {
+    std::this_thread::sleep_for(by);
+    CHECK(::send(to.get(), bytes.data(), static_cast<std::size_t>(count), MSG_NOSIGNAL) == count);
+  }
+}
+
 // Runs `body` as every rank, each in a thread of its own.
-void on_hosts(const Hosts& hosts, const std::function<void(Rank&)>& body, double timeout = 20) {
+void on_hosts(const Hosts& hosts, const Wires& wires, const std::function<void(Rank&)>& body, double timeout = 20) {
   const int size = size_of(hosts);
-  const auto wires = wires_between(hosts.size());
   std::vector<std::unique_ptr<Rank>> ranks(static_cast<std::size_t>(size));
   std::vector<std::unique_ptr<Words>> words;
   for (const std::vector<int>& here : hosts) {
@@ -113,6 +123,10 @@ void on_hosts(const Hosts& hosts, const std::function<void(Rank&)>& body, double
   for (const auto& one : words) one->crossing.reset();
   for (const auto& rank : ranks) rank->group().carrier = nullptr;  // the others may be gone
   for (const std::string& error : errors) CHECK_EQUAL(error, std::string());
+}
+
+void on_hosts(const Hosts& hosts, const std::function<void(Rank&)>& body, double timeout = 20) {
+  on_hosts(hosts, wires_between(hosts.size()), body, timeout);
 }
 
 const std::vector<Hosts> layouts = {
@@ -289,4 +303,39 @@ SHIM_TEST(what_is_no_arrival_is_refused) {
       refuses(wrong);
     }
   CHECK(!refuses(right));
+}
+
+SHIM_TEST(who_waits_for_one_host_is_not_kept_awake_by_the_next_call_of_another) {
+  constexpr auto by = std::chrono::milliseconds(20);
+  constexpr int calls = 20;
+  const Hosts hosts = {{0}, {1}, {2}};
+  Descriptor ends[2][2];
+  for (auto& pair : ends) {
+    int both[2];
+    CHECK(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, both) == 0);
+    for (int end = 0; end < 2; ++end) pair[end] = Descriptor(both[end]);
+  }
+  struct Passing {  // ends when the wires do
+    ~Passing() { thread.join(); }
+    std::thread thread;
+  };
+  const Passing to_first{std::thread([&] { delay(ends[1][1], ends[0][1], by); })};
+  const Passing from_first{std::thread([&] { delay(ends[0][1], ends[1][1], {}); })};
+  Wires wires = wires_between(hosts.size());
+  wires[0][2] = std::make_shared<Wire>(std::move(ends[0][0]));
+  wires[2][0] = std::make_shared<Wire>(std::move(ends[1][0]));
+  on_hosts(hosts, wires, [&](Rank& me) {
+    timespec spent[2];
+    ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &spent[0]);
+    for (int call = 0; call < calls; ++call) {
+      std::vector<std::int64_t> data(1, me.rank());
+      Request request(me.seat(), summing(me, data));
+      me.run(carried(request));
+      CHECK_EQUAL(data.front(), 3);
+    }
+    ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &spent[1]);
+    const double seconds = static_cast<double>(spent[1].tv_sec - spent[0].tv_sec) +
+                           static_cast<double>(spent[1].tv_nsec - spent[0].tv_nsec) * 1e-9;
+    CHECK(seconds < std::chrono::duration<double>(calls * by).count() / 4);
+  });
 }

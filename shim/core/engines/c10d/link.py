@@ -119,7 +119,8 @@ class GlooLink(Link):
                 if len(inputs[target]):
                     yield self._group.send([self._tensor(inputs[target])], target, _PART_TAG)
 
-        outputs[self.rank][:] = inputs[self.rank]
+        if outputs[self.rank] is not inputs[self.rank]:
+            outputs[self.rank][:] = inputs[self.rank]
         return _waited(self._parts, begin, (list(outputs), list(inputs)))
 
     def reduces(self, dtype: str, op: ReduceOp) -> bool:

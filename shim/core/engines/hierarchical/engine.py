@@ -32,7 +32,7 @@ OpenLink = Callable[["Place", str, tuple[int, ...]], "Link"]
 _HANDED_ON = (1 << 20) + 1  # number of a message that a collective is made of, above those of messages
 _NOTHING = memoryview(bytearray())
 _FEW = 1 << 16  # bytes that all leaders together exchange: of less, each step counts for more than the bytes
-_LEAST = 2 << 20  # bytes of a piece, whose steps take a millisecond even for nothing
+_LEAST = 16 << 20  # bytes of a piece: in smaller ones, what the steps cost is more than what is done meanwhile
 _MOST = 8
 
 
@@ -112,7 +112,8 @@ class HierarchicalEngine(NetworkEngine):
         if across is not None:
             pieces = slices(data, across.size, request.dtype)
             own = pieces[across.rank]
-            parts = [room(len(own)) for _ in range(across.size)]
+            parts = self.parts_to_combine(across.size, len(own))
+            parts[across.rank] = own
             yield across.all_to_all(parts, pieces)
             request.combine(own, parts, [])
             yield across.all_to_all(pieces, [own] * across.size)
@@ -195,7 +196,7 @@ class HierarchicalEngine(NetworkEngine):
         if self.link.across is None:
             result[:] = mine[0]
         else:
-            parts = [room(part) for _ in range(layout.hosts)]
+            parts = self.parts_to_combine(layout.hosts, part)
             self.wait_for(self.link.across.all_to_all(parts, mine))
             request.combine(result, parts, [])
 
