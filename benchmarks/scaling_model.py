@@ -30,15 +30,15 @@ SIZES = {"8 B": 8, "64 KB": 1 << 16, "1 MB": 1 << 20, "4 MB": 1 << 22}
 GROUP, CONNECTING = "new_group", "connecting"  # what is measured besides OPERATIONS, without a size
 GROUPS = 5
 ROUNDS = 7
-COSTS = ("call", "frame", "step", "message", "post", "inside", "across", "group", "member", "link")
+COSTS = ("call", "frame", "step", "message", "inside", "across", "incast", "group", "member", "link")
 UNITS = (
     "us for each call",
     "us for each host that a leader exchanges arrivals with",
     "us for each operation within a host",
     "us for each message of gloo that waits for one before it",
-    "us for each further message at the same time",
     "us for each MB within a host",
     "us for each MB between hosts",
+    "us more for each of them where several hosts send to one at once",
     "us for each group",
     "us for each rank of a group",
     "us for each other rank that gloo connects a rank of a group with, when that first moves much",
@@ -46,6 +46,7 @@ UNITS = (
 ARRIVAL = 200  # bytes that a rank tells the others of a call, about
 FEW = 1 << 16  # see hierarchical/engine.py
 PIECES = (16 << 20, 8)  # see hierarchical/engine.py
+INCAST = 1.0  # MB on a host's link, from which on it drops what comes from several at once
 SLOTS = (32 << 20, 1 << 20)  # see native/group/shared_layout.cpp
 LARGE = (8, 32, 64, 128, 512, 1024, 4096)
 RANKS_OF_LARGE = 8
@@ -69,7 +70,7 @@ def main() -> None:
     show_costs(costs, given.mbit)
     for title, shapes in (("Fitted to", FITTED), ("Foretold and then measured", CHECKED)):
         show_check(title, {shape: measured[shape] for shape in shapes}, costs)
-    show_large(costs, given.gbit)
+    show_large(costs, given.gbit, given.mbit)
 
 
 def launch(shape: tuple[int, int], mbit: int) -> dict[str, float]:
@@ -110,7 +111,7 @@ def measure() -> None:
 
     for operation in OPERATIONS:
         for name, size in SIZES.items():
-            call = collectives(dist, ranks)[operation](-(-size // 4 // ranks) * ranks if size > 8 else ranks)
+            call = collectives(dist, ranks)[operation](elements_of(size, ranks))
             calls = 50 if size <= FEW else max(1, (4 << 20) // size)
             times = []
             for _ in range(ROUNDS + 1):
@@ -141,34 +142,39 @@ def measure() -> None:
 
 def uses(operation: str, size: int, hosts: int, ranks: int) -> np.ndarray:
     """Return how much of each of COSTS a call takes; see docs/scaling.md."""
-    call, frame, step, message, post, inside, across, group, member, link = np.eye(len(COSTS))
-    everyone, megabyte = hosts * ranks, size / 1e6
+    call, frame, step, message, inside, across, incast, group, member, link = np.eye(len(COSTS))
+    everyone, megabyte, others, several = hosts * ranks, size / 1e6, hosts - 1, ranks > 1
     if operation == GROUP:
         return group + everyone * member
     if operation == CONNECTING:
         return (everyone - 1) * link
-    agreement = call + (hosts - 1) * frame + (hosts - 1) * ranks * ARRIVAL / 1e6 * across
+
+    def sent(megabytes: float) -> np.ndarray:
+        return megabytes * (across + incast * (hosts > 2 and megabytes > INCAST))
+
+    agreement = call + others * frame + others * ranks * ARRIVAL / 1e6 * across
     if size <= most_with_arrival(operation, hosts, ranks):
-        of_rank = {"broadcast": 1 / ranks, "all_to_all": 1 / hosts, "reduce_scatter": 1 / hosts}.get(operation, 1.0)
-        given = everyone * (1 / everyone if operation == "broadcast" else 1)  # what a host's memory takes up
-        return agreement + (hosts - 1) * ranks * of_rank * megabyte * across + given * megabyte * inside
-    exchange = message + (hosts - 2) * post
+        of_host = {"broadcast": 1.0, "all_to_all": ranks / hosts, "reduce_scatter": ranks / hosts}
+        given = 1 if operation == "broadcast" else everyone  # of which each rank reads all, or its part
+        return agreement + sent(others * of_host.get(operation, ranks) * megabyte) + given * megabyte * inside
     pieces = min(PIECES[1], max(1, (size if operation == "all_reduce" else size * hosts) // PIECES[0]))
-    several = ranks > 1
     if operation == "broadcast":
         times = math.ceil(math.log2(hosts))
-        return agreement + times * message + times * megabyte * across + (2 * step + megabyte * inside) * several
+        return agreement + times * message + sent(times * megabyte) + (2 * step + megabyte * inside) * several
     if operation == "all_to_all":
-        sent = message + ((hosts - 1) * ranks - 1) * post + ranks * (hosts - 1) / hosts * megabyte * across
-        return agreement + sent + (step + megabyte * inside) * several
+        return agreement + message + sent(ranks * others / hosts * megabyte) + (step + megabyte * inside) * several
     if operation == "reduce_scatter":
-        data = (hosts - 1) / hosts * megabyte * across
-        return agreement + exchange + data + (step + ranks * megabyte * inside) * several
+        return agreement + message + sent(others / hosts * megabyte) + (step + ranks * megabyte * inside) * several
     if operation == "all_reduce":
-        data = 2 * (hosts - 1) / hosts * megabyte * across + 2 * pieces * exchange
+        data = sent(2 * others / hosts * megabyte) + 2 * pieces * message
         return agreement + data + (2 * step * pieces + 2 * megabyte / pieces * inside) * several
-    data = (hosts - 1) * ranks * megabyte * across + pieces * exchange
+    data = sent(others * ranks * megabyte) + pieces * message
     return agreement + data + (hosts * step * pieces + everyone * megabyte / pieces * inside) * several
+
+
+def elements_of(size: int, ranks: int) -> int:
+    """Return how many float32 elements of about *size* bytes have a part for each of *ranks*."""
+    return max(1, -(-size // 4 // ranks)) * ranks
 
 
 def most_with_arrival(operation: str, hosts: int, ranks: int) -> float:
@@ -180,7 +186,7 @@ def most_with_arrival(operation: str, hosts: int, ranks: int) -> float:
 def crowding(hosts: int, ranks: int) -> np.ndarray:
     """Return how many times longer each of COSTS is where all ranks share this machine's processors."""
     times = max(1.0, hosts * ranks / len(os.sched_getaffinity(0)))
-    return np.array([1.0 if name == "across" else times for name in COSTS])
+    return np.array([1.0 if name in ("across", "incast") else times for name in COSTS])
 
 
 def fitted(measured: dict[tuple[int, int], dict[str, float]]) -> np.ndarray:
@@ -188,7 +194,7 @@ def fitted(measured: dict[tuple[int, int], dict[str, float]]) -> np.ndarray:
     rows, times = [], []
     for shape, found in measured.items():
         for case, milliseconds in found.items():
-            rows.append(uses(*_parts(case), *shape) * crowding(*shape) / (milliseconds * 1e3))
+            rows.append(uses(*_parts(case, shape), *shape) * crowding(*shape) / (milliseconds * 1e3))
             times.append(1.0)
     matrix, wanted = np.array(rows), np.array(times)
     left = list(range(len(COSTS)))
@@ -201,9 +207,9 @@ def fitted(measured: dict[tuple[int, int], dict[str, float]]) -> np.ndarray:
         left.pop(int(solved.argmin()))
 
 
-def _parts(case: str) -> tuple[str, int]:
+def _parts(case: str, shape: tuple[int, int]) -> tuple[str, int]:
     operation, _, size = case.partition(" ")
-    return operation, SIZES.get(size, 0)
+    return operation, 4 * elements_of(SIZES[size], math.prod(shape)) if size else 0
 
 
 def show_costs(costs: np.ndarray, mbit: int) -> None:
@@ -217,15 +223,16 @@ def show_check(title: str, measured: dict[tuple[int, int], dict[str, float]], co
     errors = []
     for shape, found in measured.items():
         for case, milliseconds in found.items():
-            told = float(uses(*_parts(case), *shape) * crowding(*shape) @ costs) / 1e3
+            told = float(uses(*_parts(case, shape), *shape) * crowding(*shape) @ costs) / 1e3
             errors.append(max(told / milliseconds, milliseconds / told))
             print(f"  {shape[0]} x {shape[1]}  {case:18}{milliseconds:10.2f}{told:10.2f}{told / milliseconds:8.2f}")
     print(f"  off by a factor of {statistics.median(errors):.2f} in the median, {max(errors):.2f} at most")
 
 
-def show_large(costs: np.ndarray, gbit: float) -> None:
+def show_large(costs: np.ndarray, gbit: float, mbit: int) -> None:
     """Print what a call would take on many hosts, with ranks that have a processor each and links of another rate."""
-    there = np.where(np.array(COSTS) == "across", 8e3 / gbit, costs)
+    of_link = np.isin(COSTS, ("across", "incast"))
+    there = np.where(of_link, costs * mbit / (gbit * 1e3), costs)
     sizes = {"8 B": 8, "1 MB": 1 << 20, "256 MB": 1 << 28}
     print(
         f"\nall_reduce with {RANKS_OF_LARGE} ranks on a host and {gbit:g} Gbit/s, ms; in brackets the link's part of it"
@@ -235,7 +242,7 @@ def show_large(costs: np.ndarray, gbit: float) -> None:
         cells = []
         for size in sizes.values():
             parts: Sequence[float] = uses("all_reduce", size, hosts, RANKS_OF_LARGE) * there / 1e3
-            cells.append(f"{sum(parts):,.1f} ({parts[COSTS.index('across')] / sum(parts):.0%})")
+            cells.append(f"{sum(parts):,.1f} ({sum(np.asarray(parts)[of_link]) / sum(parts):.0%})")
         ranks = hosts * RANKS_OF_LARGE
         more = "  more than a group may have today" if ranks > MOST_RANKS else ""
         print(f"  {hosts:6}{ranks:8}" + "".join(f"{cell:>22}" for cell in cells) + more)
