@@ -105,9 +105,7 @@ class CarriedGroup final : public PyGroup {
     for (int rank = 0; rank < group().size(); ++rank) least = std::min(least, newest_call(group(), rank));
     return least;
   }
-  void leave(const std::string& why) {
-    if (group().is_of_this_process()) group().leave(why);
-  }
+  void leave(const std::string& why) { member()->leave(why); }
   double timeout() const { return group().timeout(); }
 
  private:

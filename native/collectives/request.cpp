@@ -66,11 +66,13 @@ class Request::Begun final : public Operation {
   bool has_come(Group& group, std::uint64_t sequence) const {
     const CallDescriptor& call = call_.descriptor;
     const bool is_for_root = call.kind == OperationKind::gather || call.kind == OperationKind::reduce;
+    bool needs_rings = false;
     for (int rank = 0; rank < group.size(); ++rank) {
       const ArrivalLine& line = group.arrival(rank, sequence);
       if (line.bytes > 0 && line.filled == SlotSize::none && !(is_for_root && rank == call.root)) return false;
+      needs_rings = needs_rings || line.filled == SlotSize::large;
     }
-    if (!group.reserve_rings()) throw std::bad_alloc();
+    if (needs_rings && !group.reserve_rings()) throw std::bad_alloc();
     return true;
   }
 

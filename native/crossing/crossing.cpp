@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <string>
 #include <utility>
 
@@ -15,8 +17,14 @@
 namespace shim {
 namespace {
 
-constexpr auto until_word_of_loss = std::chrono::seconds(5);  // till a broken wire is no sign of a lost rank
-constexpr auto pause = std::chrono::microseconds(200);        // of the thread that carries on
+constexpr auto until_word_of_loss = std::chrono::seconds(5);    // till a broken wire is no sign of a lost rank
+constexpr auto pause = std::chrono::microseconds(200);          // of the thread that carries on
+constexpr auto for_own_frames = std::chrono::milliseconds(20);  // before a thread sends what the others do not take
+
+Failure untold(const std::string& why) {
+  return Failure(FailureKind::engine,
+                 "a refused call could not be told of: " + why + "\nThe group can no longer be used.");
+}
 
 }  // namespace
 
@@ -28,7 +36,9 @@ Crossing::Crossing(Group& group, std::vector<std::vector<int>> hosts, std::vecto
       id_(id),
       bell_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)),
       has_come_(hosts_.size()),
+      frames_(hosts_.size()),
       broken_since_(hosts_.size()) {
+  if (!bell_) throw Failure(FailureKind::engine, std::string("no bell can be had: ") + std::strerror(errno));
   for (std::size_t host = 0; host < hosts_.size(); ++host) {
     if (wires_[host] != nullptr) wires_[host]->serve(id_, [this] { ring(); });
     if (wires_[host] == nullptr) here_ = hosts_[host];
@@ -49,10 +59,19 @@ bool Crossing::exchange(std::uint64_t sequence) {
     if (!have_arrived_here(sequence)) return false;
     send_to_all(sequence);
   }
-  bool is_over = true;
-  for (std::size_t host = 0; host < hosts_.size(); ++host)
-    if (wires_[host] != nullptr) is_over = take_from(host, sequence) && is_over;
-  if (!is_over) return false;
+  bool has_all = true;
+  bool is_sent = true;
+  try {
+    for (std::size_t host = 0; host < hosts_.size(); ++host) {
+      if (wires_[host] == nullptr) continue;
+      has_all = take_from(host, sequence) && has_all;
+      is_sent = wires_[host]->flush(frames_[host]) && is_sent;
+    }
+  } catch (const Failure& failure) {  // it has been taken, and would be waited for again
+    group_.fail(failure);
+  }
+  if (!has_all) return false;
+  if (!is_sent && !leaves_rest_to_thread()) return false;
   done_ = sequence;
   awaits_hosts_.store(false);
   for (const int rank : here_) group_.ring_bell(rank);
@@ -67,22 +86,33 @@ bool Crossing::have_arrived_here(std::uint64_t sequence) const {
 
 void Crossing::send_to_all(std::uint64_t sequence) {
   for (std::size_t host = 0; host < hosts_.size(); ++host)
-    if (wires_[host] != nullptr) wires_[host]->send(id_, packed_arrivals(group_, here_, hosts_[host], sequence));
+    if (wires_[host] != nullptr)
+      frames_[host] = wires_[host]->send(id_, packed_arrivals(group_, here_, hosts_[host], sequence));
   has_come_.assign(hosts_.size(), false);
+  complete_since_ = {};
   sent_ = sequence;
   awaits_hosts_.store(true);
 }
 
-// Whether nothing more is to go to that host, or to come from it.
+// All is here, but what goes from here is not taken yet: by a host that is busy elsewhere, perhaps for long.
+bool Crossing::leaves_rest_to_thread() {
+  const auto now = Clock::now();
+  if (complete_since_ == Clock::time_point{}) complete_since_ = now;
+  if (now - complete_since_ < for_own_frames) return false;
+  for (const std::shared_ptr<Wire>& wire : wires_)
+    if (wire != nullptr) wire->flush_in_background();
+  return true;
+}
+
+// Whether nothing more is to come from that host.
 bool Crossing::take_from(std::size_t host, std::uint64_t sequence) {
   Wire& wire = *wires_[host];
-  const bool is_sent = wire.flush();
-  if (has_come_[host]) return is_sent;
+  if (has_come_[host]) return true;
   const bool was_broken = wire.is_broken();
   if (const std::optional<std::string> frame = wire.take(id_)) {
     take_arrivals(group_, hosts_[host], here_, sequence, *frame);
     has_come_[host] = true;
-    return is_sent;
+    return true;
   }
   if (was_broken) miss(host, sequence);
   return false;
@@ -110,7 +140,7 @@ bool Crossing::sleep(std::chrono::milliseconds longest) {
       Wire* const wire = wires_[host].get();
       if (wire == nullptr || wire->is_broken()) continue;
       const bool is_awaited = !has_come_[host];  // what a host says of the next operation is no reason to look
-      const bool is_sent = wire->flush();
+      const bool is_sent = wire->flush(frames_[host]);
       is_there = is_there || (is_awaited && wire->has(id_));
       if (is_awaited || !is_sent)
         files.push_back({wire->file(), static_cast<short>((is_awaited ? POLLIN : 0) | (is_sent ? 0 : POLLOUT)), 0});
@@ -134,14 +164,22 @@ void Crossing::ring() {
 void Crossing::carry_on(std::uint64_t sequence) {
   if (late_.joinable()) late_.join();  // of an operation before, which is over
   is_carried_on_.store(true);
-  late_ = begin_thread("shim refusal", [this, sequence] {
-    try {
-      while (!exchange(sequence) && !stops_.load() && group_.is_usable()) std::this_thread::sleep_for(pause);
-    } catch (const Failure& failure) {
-      group_.record(failure);
-    }
+  try {
+    late_ = begin_thread("shim refusal", [this, sequence] {
+      try {
+        while (!exchange(sequence) && !stops_.load() && (group_.is_usable() || group_.has_left()))
+          std::this_thread::sleep_for(pause);
+      } catch (const Failure& failure) {
+        group_.record(failure);
+      } catch (const std::exception& cause) {  // no memory
+        group_.record(untold(cause.what()));
+      }
+      is_carried_on_.store(false);
+    });
+  } catch (const Failure& failure) {
     is_carried_on_.store(false);
-  });
+    group_.record(untold(failure.what()));
+  }
 }
 
 void Crossing::stop(std::chrono::milliseconds patience) {

@@ -41,6 +41,7 @@ class Crossing {
 
   bool have_arrived_here(std::uint64_t sequence) const;
   void send_to_all(std::uint64_t sequence);
+  bool leaves_rest_to_thread();
   bool take_from(std::size_t host, std::uint64_t sequence);
   void miss(std::size_t host, std::uint64_t sequence);
 
@@ -52,10 +53,12 @@ class Crossing {
   Descriptor bell_;  // an eventfd, for who sleeps
   std::atomic<bool> is_asleep_{false};
 
-  std::mutex turn_;             // guards the next four
-  std::uint64_t sent_ = 0;      // the last operation whose arrivals have gone to the other hosts
-  std::vector<bool> has_come_;  // of that, from which host
-  std::uint64_t done_ = 0;      // the last one that is over
+  std::mutex turn_;                    // guards the next four
+  std::uint64_t sent_ = 0;             // the last operation whose arrivals have gone to the other hosts
+  std::vector<bool> has_come_;         // of that, from which host
+  std::vector<std::uint64_t> frames_;  // of that, to each host
+  Clock::time_point complete_since_;   // when it had come from all
+  std::uint64_t done_ = 0;             // the last one that is over
   std::vector<Clock::time_point> broken_since_;
   std::atomic<bool> awaits_hosts_{false};
 

@@ -122,14 +122,14 @@ void take_arrivals(Group& group, const std::vector<int>& from, const std::vector
     CallDescriptor& call = group.call(rank, sequence);
     if (entry.call_bytes < offsetof(CallDescriptor, shape) || entry.call_bytes > sizeof(call) ||
         entry.refusal_bytes >= refusal_bytes || entry.filled > SlotSize::large)
-      throw no_arrival("that cannot be");
+      throw no_arrival("with impossible sizes");
     std::memset(static_cast<void*>(&call), 0, sizeof(call));
     reader.take(&call, entry.call_bytes);
     if (call.kind >= OperationKind::count_ || call.op >= ReduceOp::count_ ||
         static_cast<std::size_t>(call.dtype) >= std::size(dtype_facts) ||
         static_cast<std::size_t>(call.dimensions) > max_dimensions ||
         entry.table_bytes != (has_table(call) ? table_bytes(group) : 0))
-      throw no_arrival("with a call that cannot be");
+      throw no_arrival("with an impossible call");
     char* const refusal = group.refusal(rank, sequence);
     reader.take(refusal, entry.refusal_bytes);
     refusal[entry.refusal_bytes] = '\0';
@@ -152,7 +152,7 @@ void take_arrivals(Group& group, const std::vector<int>& from, const std::vector
     // Nothing of it comes later.
     group.progress(rank).ready.store(group.steps + 1);
   }
-  if (!reader.is_at_end()) throw no_arrival("with more than they have");
+  if (!reader.is_at_end()) throw no_arrival("with bytes left over");
   for (const int rank : from) group.arrival(rank, sequence).sequence.store(sequence);
 }
 

@@ -13,7 +13,7 @@
 
 namespace shim {
 
-// Called by whichever thread says something, without locks.
+// Called by whichever thread says something, which holds none of a group's locks, nor the interpreter's.
 class Carrier {
  public:
   virtual ~Carrier() = default;

@@ -68,9 +68,12 @@ std::vector<int> LongWait::to_be_asked() const {
   return others;
 }
 
+// "; not arrived: rank 1, rank 2", of a collective.
 std::string LongWait::names_of(const std::vector<int>& ranks) const {
+  if (what_) return {};
+  if (ranks.empty()) return "; all ranks have arrived, but not what they give";
   std::string names;
-  for (const int rank : ranks) names += (names.empty() ? "" : ", ") + rank_label(group_, rank);
+  for (const int rank : ranks) names += (names.empty() ? "; not arrived: " : ", ") + rank_label(group_, rank);
   return names;
 }
 
@@ -79,19 +82,18 @@ void LongWait::warn() const {
   if (ready_for_(group_.rank()) && missing().empty()) return;  // meanwhile they have come
   const int in_world = group_.world_rank(group_.rank());
   const std::string world = in_world == group_.rank() ? "" : " (rank " + std::to_string(in_world) + " of the world)";
-  StallWarning::write("rank " + std::to_string(group_.rank()) + " of " + std::to_string(group_.size()) + world,
-                      "in group '" + group_.name() + "': " + subject() +
-                          (what_ ? "" : "; not arrived: " + names_of(missing())) + report_of(group_, to_be_asked()),
-                      group_.timeout());
+  StallWarning::write(
+      "rank " + std::to_string(group_.rank()) + " of " + std::to_string(group_.size()) + world,
+      "in group '" + group_.name() + "': " + subject() + names_of(missing()) + report_of(group_, to_be_asked()),
+      group_.timeout());
 }
 
 Failure LongWait::timeout() {
   if (group_.carrier != nullptr) group_.carrier->ask_all();
   const std::vector<int> absent = missing();
   const std::string subject = what_ ? what_() : "operation " + std::to_string(group_.sequence) + " of the group";
-  const std::string names = what_ ? "" : "; not arrived: " + names_of(absent);
   return Failure(FailureKind::timeout,
-                 subject + " made no progress for " + shown_seconds(group_.timeout()) + names +
+                 subject + " made no progress for " + shown_seconds(group_.timeout()) + names_of(absent) +
                      report_of(group_, to_be_asked()) + "\nThe group can no longer be used.",
                  absent);
 }

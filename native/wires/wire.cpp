@@ -1,5 +1,6 @@
 #include "wires/wire.hpp"
 
+#include <poll.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -7,10 +8,14 @@
 #include <cstring>
 #include <utility>
 
+#include "platform/threads.hpp"
+
 namespace shim {
 namespace {
 
 constexpr std::size_t room_bytes = 64 * 1024;  // of one read
+constexpr std::size_t most_forgotten = 1024;
+constexpr int between_looks = 100;  // ms
 
 }  // namespace
 
@@ -24,29 +29,35 @@ void Wire::serve(std::uint64_t group, std::function<void()> ring) {
 void Wire::forget(std::uint64_t group) {
   const std::lock_guard lock(inboxes_lock_);
   inboxes_.erase(group);
-  forgotten_.insert(group);
+  forgotten_.push_back(group);
+  if (forgotten_.size() > most_forgotten) forgotten_.pop_front();
 }
 
-void Wire::send(std::uint64_t group, const std::string& frame) {
+std::uint64_t Wire::send(std::uint64_t group, const std::string& frame) {
   const Head head{group, frame.size()};
   std::string bytes(reinterpret_cast<const char*>(&head), sizeof(head));
   bytes += frame;
+  std::uint64_t number = 0;
   {
     const std::lock_guard lock(sending_);
     unsent_.push_back(std::move(bytes));
+    number = ++begun_;
   }
-  flush();
+  flush(number);
+  return number;
 }
 
-bool Wire::flush() {
+bool Wire::flush(std::uint64_t number) {
   const std::lock_guard lock(sending_);
+  const auto is_sent = [&] { return begun_ - unsent_.size() >= number; };
   while (!unsent_.empty()) {
     const std::string& first = unsent_.front();
     const ssize_t sent = ::send(socket_.get(), first.data() + sent_of_first_, first.size() - sent_of_first_,
                                 MSG_DONTWAIT | MSG_NOSIGNAL);
     if (sent < 0 && errno == EINTR) continue;
-    if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return false;
-    if (sent < 0) {  // reading tells what it was, after the last frame
+    if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return is_sent();
+    if (sent < 0) {  // reading tells what it was, after the last frame; the other end is not to take a part for a whole
+      ::shutdown(socket_.get(), SHUT_RDWR);
       unsent_.clear();
       sent_of_first_ = 0;
       break;
@@ -57,6 +68,34 @@ bool Wire::flush() {
     sent_of_first_ = 0;
   }
   return true;
+}
+
+void Wire::flush_in_background() {
+  {
+    const std::lock_guard lock(sending_);
+    if (unsent_.empty() || is_flushed_behind_) return;
+    is_flushed_behind_ = true;
+  }
+  try {
+    begin_thread("shim wire", [wire = shared_from_this()] {
+      for (;;) {
+        std::uint64_t last = 0;
+        {
+          const std::lock_guard lock(wire->sending_);
+          last = wire->begun_;
+          if (wire->unsent_.empty()) {
+            wire->is_flushed_behind_ = false;
+            return;
+          }
+        }
+        pollfd file{wire->file(), POLLOUT, 0};
+        if (!wire->flush(last)) ::poll(&file, 1, between_looks);
+      }
+    }).detach();
+  } catch (const std::exception&) {  // the next call goes on with it
+    const std::lock_guard lock(sending_);
+    is_flushed_behind_ = false;
+  }
 }
 
 std::optional<std::string> Wire::take(std::uint64_t group) {
@@ -137,7 +176,8 @@ void Wire::parse(const std::byte* bytes, std::size_t count) {
     bytes += taken;
     count -= taken;
     if (have_of_head_ < sizeof(head_)) return;
-    if (is_in_head && head_.bytes > largest_frame) return break_off("a frame came that is none");
+    if (is_in_head && head_.bytes > largest_frame)
+      return break_off("a frame of " + std::to_string(head_.bytes) + " bytes came, more than any may have");
     if (is_in_head) body_.resize(head_.bytes);
     if (have_of_body_ == body_.size()) deliver();
   }
@@ -147,7 +187,7 @@ void Wire::deliver() {
   std::string frame = std::exchange(body_, {});
   have_of_head_ = have_of_body_ = 0;
   const std::lock_guard lock(inboxes_lock_);
-  if (forgotten_.contains(head_.group)) return;
+  if (!inboxes_.contains(head_.group) && std::ranges::find(forgotten_, head_.group) != forgotten_.end()) return;
   Inbox& inbox = inboxes_[head_.group];
   inbox.frames.push_back(std::move(frame));
   if (inbox.ring) inbox.ring();

@@ -1,7 +1,7 @@
 // A connection between processes of a job on two hosts, over which their groups exchange frames.
 //
-// There is no thread: who awaits a frame reads what has come, and gives other groups theirs. Both processes have proved
-// before that they are of the job.
+// Who awaits a frame reads what has come, and gives other groups theirs; a thread only sends what nobody waits with.
+// Both processes have proved before that they are of the job.
 #pragma once
 
 #include <atomic>
@@ -9,9 +9,9 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -20,21 +20,23 @@
 namespace shim {
 
 // Any thread may use it.
-class Wire {
+class Wire : public std::enable_shared_from_this<Wire> {
  public:
   static constexpr std::size_t largest_frame = std::size_t{1} << 30;
 
   explicit Wire(Descriptor socket);
 
-  // Has `ring` called when another thread than its own has read a frame for the group. Those that came before are kept.
+  // Has `ring` called, perhaps by another thread, when a frame for the group was read. Those that came before are kept.
   void serve(std::uint64_t group, std::function<void()> ring);
   // Afterwards `ring` is not called again, and frames for the group are dropped.
   void forget(std::uint64_t group);
 
-  // Begins to send, without waiting.
-  void send(std::uint64_t group, const std::string& frame);
-  // Goes on with what was begun; whether the system has all of it now, or nobody will take it.
-  bool flush();
+  // Begins to send, without waiting. Returns the frame's number, which counts all groups' from 1 on.
+  std::uint64_t send(std::uint64_t group, const std::string& frame);
+  // Goes on with what was begun; whether the system has all frames up to this one now, or nobody will take them.
+  bool flush(std::uint64_t number);
+  // Has a thread go on, until all is sent.
+  void flush_in_background();
   // The next frame for the group, if it has come.
   std::optional<std::string> take(std::uint64_t group);
 
@@ -68,6 +70,8 @@ class Wire {
   std::mutex sending_;
   std::deque<std::string> unsent_;  // guarded by sending_
   std::size_t sent_of_first_ = 0;   // likewise
+  std::uint64_t begun_ = 0;         // frames; likewise
+  bool is_flushed_behind_ = false;  // by the thread; likewise
 
   std::mutex reading_;           // who has it reads
   std::vector<std::byte> room_;  // guarded by reading_, as all of a frame that has come in part
@@ -78,7 +82,7 @@ class Wire {
 
   mutable std::mutex inboxes_lock_;
   std::map<std::uint64_t, Inbox> inboxes_;  // guarded by inboxes_lock_
-  std::set<std::uint64_t> forgotten_;       // likewise
+  std::deque<std::uint64_t> forgotten_;     // likewise; the last of them, whose frames may still be on their way
   std::string problem_;                     // likewise
 };
 

@@ -65,6 +65,7 @@ class RankOutput:
         self._is_ignored = False  # the exception that is being told
         self._prefix = prefix_of(rank, to)
         self._torchs_prefix = f"[rank{rank}]: ".encode()
+        self._has_torchs_prefix = False  # the traceback that is being read
         self._to = to
         self._log = None if log is None else open(log, log_mode, buffering=0)  # noqa: SIM115  # closed by close()
         self._unfinished = b""
@@ -112,8 +113,12 @@ class RankOutput:
             write_all(self._to, b"".join(self._prefix + line + b"\n" for line in lines))
 
     def _take(self, lines: Iterable[bytes]) -> None:
-        lines = [line.removeprefix(self._torchs_prefix) for line in lines]
-        self._show([line for line in lines if not self._holds(line)])
+        self._show([line for line in map(self._without_torchs_prefix, lines) if not self._holds(line)])
+
+    def _without_torchs_prefix(self, line: bytes) -> bytes:
+        rest = line.removeprefix(self._torchs_prefix)
+        self._has_torchs_prefix = rest != line and (self._has_torchs_prefix or rest.startswith(_TRACEBACKS))
+        return rest if self._has_torchs_prefix else line
 
     def _holds(self, line: bytes) -> bool:
         """Remember *line*, and tell whether it is held back."""

@@ -155,8 +155,9 @@ class _Ranks:
         except OSError as error:  # no more processes, memory or files
             raise _NotStartedError(f"rank {number} cannot be started: {error}") from None
         self._ranks.append(rank)
-        for number in self._received:
-            rank.send(number)
+        if not self._replacements[number]:
+            for received in self._received:
+                rank.send(received)
         self._selector.register(rank.pidfd, selectors.EVENT_READ, partial(self._see_end, rank))
         for output in rank.outputs:
             self._selector.register(output.source, selectors.EVENT_READ, partial(self._pass_on, output))
@@ -181,7 +182,8 @@ class _Ranks:
             next_step = min(self._term_at, self._kill_at, held_until, self._alone_at())
             timeout = None if next_step == float("inf") else max(0.0, next_step - time.monotonic())
             for key, _ in self._selector.select(timeout):
-                key.data()
+                if self._selector.get_map().get(key.fd) is key:  # or it is of a rank that has just been replaced
+                    key.data()
             if time.monotonic() >= held_until:
                 self._show_held(time.monotonic())
             if time.monotonic() >= self._term_at:
@@ -244,7 +246,10 @@ class _Ranks:
         _say(f"rank {rank.rank} {how_it_ended(rank.status or 0)}{where}; {consequence}")
 
     def _may_replace(self, rank: RankProcess) -> bool:
-        is_within = self._failures < self._rules.replace or (rank.is_victim and self._rules.replace > 0)
+        others = self._replacements.total() - self._failures  # that have failed because of a rank, of whatever host
+        is_within = (
+            others < self._rules.replace * self.share.size if rank.is_victim else self._failures < self._rules.replace
+        )
         are_all_there = all(other.status != 0 for other in self._ranks)  # those that have ended meet nobody any more
         return is_within and are_all_there and not self._is_to_end()
 

@@ -15,10 +15,9 @@ from shim.launch.endings import ENDING, dying_with
 from shim.launch.output import RankOutput, what_it_says
 
 _STDOUT, _STDERR = 1, 2
-# A traceback's line of the error, which hints may follow, and in DDP the lines that raised it.
-_VICTIM = re.compile(
-    rb"[ |]*(RuntimeError: Got the following error when running the callback: )?[\w.]*PeerLostError(:|$)"
-)
+_VICTIM = re.compile(rb"[ |]*[\w.]*PeerLostError(:|$)")  # a traceback's line of the error, which hints may follow
+_VICTIM_IN_DDP = re.compile(rb"RuntimeError: Got the following error when running the callback: [\w.]*PeerLostError:")
+_ERROR = re.compile(rb"[\w.]+(Error|Exception|Exit|Interrupt)(:|$)")
 
 
 def has_terminal() -> bool:
@@ -93,8 +92,11 @@ class RankProcess:
     @property
     def is_victim(self) -> bool:
         """Tell whether this rank ended by itself, with a traceback of an error that only another one's failure causes."""
-        has_raised = self.has_raised and not (self.status or 0) < 0
-        return has_raised and any(_VICTIM.match(line) for line in self.outputs[-1].last_lines)
+        if not self.has_raised or (self.status or 0) < 0:
+            return False
+        lines = self.outputs[-1].last_lines
+        last = next((line for line in reversed(lines) if _ERROR.match(line)), b"")
+        return bool(_VICTIM_IN_DDP.match(last)) or any(_VICTIM.match(line) for line in list(lines)[-4:])
 
     @property
     def last_words(self) -> tuple[bytes, ...]:

@@ -27,7 +27,7 @@ VICTIM = """
     rank, times = os.environ["RANK"], int(os.environ["TORCHELASTIC_RESTART_COUNT"])
     print("start", times, flush=True)
     if times == 0: raise ValueError("its own")
-    if times < 3:
+    if times < 2:
         print(f"[rank{rank}]: Traceback (most recent call last):", file=sys.stderr)
         print(f"[rank{rank}]: RuntimeError: Got the following error when running the callback: PeerLostError: all_reduce: it died",
               *[f"[rank{rank}]:   {number}" for number in range(12)], sep="\\n", file=sys.stderr)
@@ -82,14 +82,55 @@ def test_those_that_only_lost_another_do_not_count(script: Callable[[str], str])
     done = run("-n", "1", "--replace", "1", script(VICTIM))
     assert done.returncode == 0, done.stderr
     assert done.stderr.count("it is started again (1 of 1)") == 1
-    assert done.stderr.count("it is started again (because another one failed)") == 2
+    assert done.stderr.count("it is started again (because another one failed)") == 1
     assert "[rank0]" not in done.stderr  # shim run's own prefix says it
+
+
+def test_a_rank_that_is_replaced_gets_no_signal_of_before(script: Callable[[str], str]) -> None:
+    program = script("""
+        import os, signal, sys, time
+        signal.signal(signal.SIGUSR1, lambda *_: sys.exit(7)) if os.environ["TORCHELASTIC_RESTART_COUNT"] == "0" else None
+        print("pid", os.getpid(), flush=True)
+        time.sleep(60 if os.environ["TORCHELASTIC_RESTART_COUNT"] == "0" else 0.5)
+    """)
+    with start("-n", "1", "--replace", "1", program) as process:
+        read_pids(process, 1)
+        process.send_signal(signal.SIGUSR1)
+        _, stderr = process.communicate(timeout=DEADLINE)
+    assert (process.returncode, stderr) == (0, "shim run: rank 0 ended with status 7; it is started again (1 of 1)\n")
+
+
+def test_a_rank_whose_child_goes_on_writing_is_replaced(script: Callable[[str], str]) -> None:
+    program = script("""
+        import os, subprocess, sys
+        if os.environ["TORCHELASTIC_RESTART_COUNT"] < "9":
+            subprocess.Popen([sys.executable, "-c", "while True: print('x' * 1000, flush=True)"])
+            os._exit(3)
+    """)
+    done = run("-n", "2", "--replace", "50", program)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("it is started again") == 18
+
+
+def test_what_a_rank_logs_before_its_own_end_is_no_excuse(script: Callable[[str], str]) -> None:
+    program = script("""
+        import sys, traceback
+        import shim.errors
+        try: raise shim.errors.PeerLostError("all_reduce: another rank died")
+        except shim.errors.PeerLostError: traceback.print_exc()
+        print("[rank0]: a line of the program's own", flush=True)
+        sys.exit("the loss is NaN")
+    """)
+    done = run("-n", "1", "--replace", "2", program)
+    assert done.returncode == 1
+    assert done.stderr.count("it is started again") <= 4
+    assert "[0] [rank0]: a line of the program's own" in done.stdout
 
 
 def test_a_killed_rank_counts_whatever_it_wrote_before(script: Callable[[str], str]) -> None:
     program = script("""
         import os, traceback
-        import shim
+        import shim.errors
         try: raise shim.errors.PeerLostError("all_reduce: another rank died")
         except shim.errors.PeerLostError: traceback.print_exc()
         if os.environ["TORCHELASTIC_RESTART_COUNT"] == "0": os.kill(os.getpid(), 9)

@@ -100,6 +100,8 @@ std::shared_ptr<Member> Member::across(const Meeting& meeting, const Across& acr
   const std::string number = std::to_string(host - across.hosts.begin());
   // A key of ours will do for it: that has the job's token.
   const std::uint64_t identity = Digest(0).add(meeting.key).value();
+  // A group of this key may have been there before.
+  const std::uint64_t id_on_wires = Digest(across.hash_seed).add(meeting.key).value();
   const auto join = [&](Encounter&& met) {
     Encounter encounter{std::move(met.segment), std::vector<Descriptor>(meeting.world_ranks.size())};
     for (std::size_t rank = 0; rank < across.pids.size(); ++rank)
@@ -127,7 +129,7 @@ std::shared_ptr<Member> Member::across(const Meeting& meeting, const Across& acr
   if (meeting.rank == here.front()) {
     std::vector<std::shared_ptr<Wire>> wires = across.wires;
     wires.insert(wires.begin() + (host - across.hosts.begin()), nullptr);
-    member->carrier->lead(std::make_unique<Crossing>(member->group, across.hosts, std::move(wires), identity));
+    member->carrier->lead(std::make_unique<Crossing>(member->group, across.hosts, std::move(wires), id_on_wires));
   }
   member->group.carrier = member->carrier.get();
   for (const std::vector<int>& ranks : across.hosts)
@@ -153,6 +155,16 @@ void Member::make(std::shared_ptr<Member>& member, const Meeting& meeting, Encou
   group.set_processes(encounter.pidfds);
   group.note(group.rank()).address.write(Inquiries::tell_of(group, identity.value_or(status.st_ino)));
   Watcher::instance().watch(group, std::move(encounter.pidfds));
+}
+
+void Member::leave(const std::string& why) {
+  if (!group.is_of_this_process()) return;
+  {
+    GilHooks hooks;
+    if (has_gil()) hooks.about_to_block();
+    if (carrier) carrier->stop();  // a refusal is to be heard of first
+  }
+  group.leave(why);
 }
 
 void Member::close(const std::string& why) {

@@ -39,6 +39,8 @@ struct Member {
   static void make(std::shared_ptr<Member>& member, const Meeting& meeting, Encounter&& encounter,
                    std::optional<std::uint64_t> identity = std::nullopt, const std::vector<int>& here = {});
   // Says to the others why, if there is something to say.
+  // Tells the others, and that of a refused call before.
+  void leave(const std::string& why);
   void close(const std::string& why = {});
 
   std::unique_ptr<PythonCarrier> carrier;  // where the ranks share no memory

@@ -21,9 +21,9 @@ SHIM_TEST(frames_of_all_groups_and_sizes_come) {
     here.send(1, frame);
     here.send(2, "other");
     std::optional<std::string> came;
-    while (!(came = there.take(1))) here.flush();
+    while (!(came = there.take(1))) here.flush(2);
     CHECK(*came == frame);
-    while (!(came = there.take(2))) here.flush();
+    while (!(came = there.take(2))) here.flush(2);
     CHECK_EQUAL(*came, std::string("other"));
   }
   there.forget(1);

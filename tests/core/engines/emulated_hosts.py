@@ -141,6 +141,76 @@ def left_of_worlds(count: int) -> list[int]:
     return found
 
 
+def made_again(name: str) -> list[float]:
+    """Return what the ranks of a group called *name* sum up to, each time when it is made again."""
+    sums = []
+    with played("hierarchical", 2):
+        world = groups.enter_world(ME, "test", timeout=20.0)
+        for _ in range(3):
+            group = groups.new_group(ME, world.ranks, name=name, timeout=5.0)
+            data = np.ones(3)
+            calls.all_reduce(ME, group, data, data, ReduceOp.SUM).wait()
+            sums.append(float(data[0]))
+            groups.close_group(group)
+            calls.barrier(ME, world).wait()
+    return sums
+
+
+def refused_by_a_leader_that_leaves() -> str:
+    """Return the error of a call that rank 0 has refused before it left, while the others come later."""
+    with played("hierarchical", 2):
+        world = groups.enter_world(ME, "test", timeout=20.0)
+        calls.barrier(ME, world).wait()
+        data = np.ones(3)
+        try:
+            if world.rank == 0:
+                calls.all_reduce(ME, world, data, np.ones(4), ReduceOp.SUM).wait()
+            else:
+                time.sleep(0.2)
+                calls.all_reduce(ME, world, data, data, ReduceOp.SUM).wait()
+        except ShimError as error:
+            return type(error).__name__
+        return "none"
+
+
+def wait_behind_a_large_frame() -> float:
+    """Return after how many seconds rank 0 has had an all_reduce after which it owes its peer a large frame, which that takes after a message."""
+    with played("c10d", 2):
+        world = groups.enter_world(ME, "test", timeout=20.0)
+        small, large = (groups.new_group(ME, world.ranks, timeout=20.0) for _ in range(2))
+        data, mine, every = np.ones(1), np.ones(120_000), np.ones(240_000)
+        calls.send(ME, world, data, 1).wait() if world.rank == 0 else calls.receive(ME, world, data, 0).wait()
+        calls.barrier(ME, world).wait()
+        begun = time.monotonic()
+        work = calls.all_reduce(ME, small, data, data, ReduceOp.SUM)
+        work.start()
+        if world.rank == 0:
+            later = calls.all_gather(ME, large, every, mine)
+            later.start()
+            work.wait()
+            seconds = time.monotonic() - begun
+            calls.send(ME, world, data, 1).wait()
+            later.wait()
+        else:
+            work.wait()
+            seconds = time.monotonic() - begun
+            calls.receive(ME, world, data, 0).wait()
+            calls.all_gather(ME, large, every, mine).wait()
+        return seconds
+
+
+def sent_before_leaving() -> list[float]:
+    """Return what rank 1 has of a message of rank 0, which leaves at once."""
+    with played("c10d", 2):
+        world = groups.enter_world(ME, "test", timeout=30.0)
+        data = np.zeros(3)
+        if world.rank == 0:
+            calls.send(ME, world, np.ones(3), 1).wait()
+        else:
+            calls.receive(ME, world, data, 0).wait()
+        return list(data)
+
+
 def refused(variable: str, value: str) -> str:
     """Return what is said of *value* for *variable*."""
     told = {"SHIM_ENGINE": "hierarchical", "SHIM_EMULATED_HOSTS": "2", variable: value}

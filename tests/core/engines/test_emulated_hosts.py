@@ -80,6 +80,24 @@ def test_groups_cost_a_descriptor_and_no_thread_and_worlds_leave_nothing() -> No
             assert len(set(outcome.value)) == 1, outcome
 
 
+def test_a_group_of_one_name_can_be_made_again() -> None:
+    with RankPool(4, original=preloaded_programs.original()) as pool:
+        assert [outcome.value for outcome in pool.run(emulated_hosts.made_again, "mine", deadline=60.0)] == [
+            [4.0] * 3
+        ] * 4
+
+
+def test_what_a_rank_said_before_it_left_is_heard() -> None:
+    with RankPool(4, original=preloaded_programs.original()) as pool:
+        told = [outcome.value for outcome in pool.run(emulated_hosts.refused_by_a_leader_that_leaves, deadline=60.0)]
+        assert told == ["ArgumentError", *["MismatchError"] * 3]
+    with RankPool(2, original=preloaded_programs.original()) as pool:
+        messages = [outcome.value for outcome in pool.run(emulated_hosts.sent_before_leaving, deadline=90.0)]
+        assert messages == [[0.0] * 3, [1.0] * 3]
+        waits = [outcome.value for outcome in pool.run(emulated_hosts.wait_behind_a_large_frame, deadline=60.0)]
+        assert max(waits) < 10.0
+
+
 @pytest.mark.parametrize("engine", ["c10d", "hierarchical"])
 def test_ranks_that_wait_in_a_circle(engine: str, pool: RankPool) -> None:
     """The timeout is that of the whole wait, although the others are asked meanwhile where they are."""

@@ -41,4 +41,4 @@ def test_a_step_of_each_piece_is_under_way() -> None:
 
 
 def test_small_data_is_one_piece_and_large_data_a_few() -> None:
-    assert [count_for(size) for size in (0, 1, 4 << 20, 1 << 30)] == [1, 1, 2, 8]
+    assert [count_for(size) for size in (0, 1, 31 << 20, 32 << 20, 1 << 30)] == [1, 1, 1, 2, 8]

@@ -61,6 +61,7 @@ class NetworkEngine(Layer):
         self._group, self._connected = met(place, layout, self._carrier, connect)
         self.link = self._connected
         self._kept = _NOTHING
+        self._most_of_a_host = max(map(len, layout.members))
         super().__init__(cast(Engine, self._group), place.rank, len(place.ranks))  # it has an engine's methods
         self._carrier.serve(self._group)
         self._messages = self._carrier.messages = Messages(self.link, partial(_label, place.ranks), dtype_bytes)
@@ -78,14 +79,19 @@ class NetworkEngine(Layer):
 
     def figures(self) -> str:
         most = self._group.thresholds()["piece"] // 1024
-        return f"over {self.link.name}; what has up to {most} KB on a rank goes with the agreement"
+        of_sums = most // self._most_of_a_host
+        less = f", of a reduction up to {of_sums} KB" * (of_sums < most)
+        return f"over {self.link.name}; up to {most} KB on a rank travel with the agreement{less}"
 
     def close(self, why: str = "") -> None:
         if os.getpid() != self._process:
             return  # it is the parent's
         is_clean = self._group.is_usable()
-        deadline = time.monotonic() + _FOR_LAST_MESSAGES
+        deadline = time.monotonic() + self._group.timeout()
         while is_clean and self._messages.has_unsent() and time.monotonic() < deadline:
+            if not (isinstance(self._connected, LazyLink) and self._connected.is_being_made):
+                deadline = min(deadline, time.monotonic() + _FOR_LAST_MESSAGES)
+            is_clean = self._group.is_usable()
             time.sleep(0.001)
         is_clean = is_clean and not self._messages.has_unsent()
         self._messages.close()

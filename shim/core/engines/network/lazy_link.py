@@ -97,7 +97,15 @@ class LazyLink(Link):
         return later
 
     def take_headers(self, taker: Callable[[int, bytes], None]) -> None:
-        self._taker = taker
+        with self._lock:
+            self._taker = taker
+            if self.link is not None:  # another rank has needed it before this one was ready
+                self.link.take_headers(taker)
+
+    @property
+    def is_being_made(self) -> bool:
+        """Whether it is needed, and not there yet."""
+        return self._thread is not None and not self._has_ended.is_set()
 
     def _there(self) -> Link:
         assert self.link is not None, "who moves data waits for made() first"
