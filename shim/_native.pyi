@@ -185,6 +185,12 @@ class Request:
         The stream on which the framework of the call's tensors works now, in this thread; 0 where it does not say.
         """
 
+    def load(self) -> None:
+        """Have the inputs be bytes, before they are moved without a group."""
+
+    def store(self) -> None:
+        """Have the outputs' tensors get the bytes that were moved."""
+
     def combine(self, output: object, of_ranks: list[memoryview], factors: Sequence[float]) -> None:
         """
         Combine the bytes of all ranks, in their order, into those of output.

@@ -24,6 +24,9 @@ class Request {
   // One part, or where the call gives or gets one for each rank, so many; none on a rank that gives or gets nothing.
   std::vector<Part> inputs();
   std::vector<Part> outputs();
+  // For who moves the data without a group: before, and afterwards.
+  void load() { checked_->load(); }
+  void store() { checked_->store(); }
   // Combines the bytes of all ranks, in their order, into those of `output`, which may be one of them.
   void combine(std::span<std::byte> output, std::span<const std::byte* const> of_ranks,
                std::span<const double> factors) const;

@@ -18,13 +18,16 @@ _COMMANDS = {  # name: module that has a function or a group of commands called 
     "conformance": "shim.cli.conformance",
     "doctor": "shim.cli.doctor",
     "port": "shim.cli.port",
+    "rehearse": "shim.cli.rehearse",
     "run": "shim.cli.run",
     "trace": "shim.cli.trace",
     "version": "shim.cli.version",
 }
-_SETTINGS = {  # what follows the script is the script's; torchrun's options may have either dash
-    "run": {"allow_interspersed_args": False, "token_normalize_func": lambda name: name.replace("_", "-")}
-}
+_OF_SCRIPTS = {"allow_interspersed_args": False, "token_normalize_func": lambda name: name.replace("_", "-")}
+_SETTINGS = {
+    "rehearse": _OF_SCRIPTS,
+    "run": _OF_SCRIPTS,
+}  # what follows the script is the script's; torchrun's options may have either dash
 _NUMBERS = {"int_parsing": "must be a whole number", "float_parsing": "must be a number"}
 
 

@@ -213,6 +213,12 @@ void define_requests(nb::module_& module) {
           "The stream on which the framework of the call's tensors works now, in this thread; 0 where it does not say.")
       .def_prop_ro("input_places", [](const PyRequest& self) { return places_of(self.request->inputs()); })
       .def_prop_ro("output_places", [](const PyRequest& self) { return places_of(self.request->outputs()); })
+      .def(
+          "load", [](const PyRequest& self) { self.request->load(); },
+          "Have the inputs be bytes, before they are moved without a group.")
+      .def(
+          "store", [](const PyRequest& self) { self.request->store(); },
+          "Have the outputs' tensors get the bytes that were moved.")
       .def("combine", &combine, "output"_a, "of_ranks"_a, "factors"_a,
            "Combine the bytes of all ranks, in their order, into those of output.");
 

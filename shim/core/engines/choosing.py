@@ -11,7 +11,8 @@ from dataclasses import replace
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from shim.core.engines.place import OVER_NETWORKS, Choice, Place
+from shim.core.engines.place import OVER_NETWORKS, REHEARSAL, Choice, Place
+from shim.core.job.rehearsal import VARIABLE as REHEARSED
 from shim.core.job.variables import Variables, chosen_stall_warning
 from shim.core.tensors.kinds_of_devices import name_in_torch
 from shim.errors import ArgumentError, DeviceTensorError, EngineError, UnsupportedError
@@ -53,6 +54,8 @@ def choose(backend: str = "", several_hosts: str = "", launcher: str = "") -> Ch
     Raises ArgumentError for what cannot be had, and where the two contradict each other, UnsupportedError for ranks on several hosts
     where the user has chosen an engine for one, and EngineError where no library for several hosts is installed.
     """
+    if os.environ.get(REHEARSED):
+        return Choice(REHEARSAL, f"{REHEARSED} says", is_said=True)
     choice = _chosen(backend)
     if several_hosts and not choice.is_said:
         choice = Choice("hierarchical", "its ranks are on several hosts")
@@ -174,7 +177,7 @@ def open_engine(place: Place, choice: Choice) -> Engine:
         from shim.core.tracing.recorder import recorder_of  # as for an engine's module
 
         recorder = recorder_of(place.rank, len(place.ranks), place.key)
-    engine = _ENGINES[choice.name](place)
+    engine = _rehearsal(place) if choice.is_rehearsal else _ENGINES[choice.name](place)
     if recorder is None:
         return engine
     from shim.core.engines.recording.calls import RecordedCalls
@@ -210,6 +213,12 @@ def _hierarchical(place: Place) -> Engine:
     from shim.core.engines.hierarchical.engine import HierarchicalEngine
 
     return HierarchicalEngine(place, _within_host, _link)
+
+
+def _rehearsal(place: Place) -> Engine:
+    from shim.core.engines.rehearsal import RehearsalEngine
+
+    return RehearsalEngine(place)
 
 
 _ENGINES: dict[str, Callable[[Place], Engine]] = {

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from shim.core.engines.base import Engine
 
 
+REHEARSAL = "rehearsal"
 OVER_NETWORKS = {"c10d": "gloo", "mpi": "mpi", "hierarchical": ""}  # and the library that carries data between hosts
 
 
@@ -33,6 +34,11 @@ class Choice:
     def is_over_network(self) -> bool:
         """Whether the ranks need control connections."""
         return self.name in OVER_NETWORKS
+
+    @property
+    def is_rehearsal(self) -> bool:
+        """Whether the other ranks are not there."""
+        return self.name == REHEARSAL
 
     def __str__(self) -> str:
         return self.name + (f" over {self.library}" if self.name == "hierarchical" else "")

@@ -55,6 +55,11 @@ class ProcessGroup:
         self._of_devices: dict[str, Any] = {}  # the engines for tensors that are elsewhere, by the kind of device
         self._layer: Callable[[Any, bool], Any] | None = None
 
+    @property
+    def is_rehearsed(self) -> bool:
+        """Whether its other ranks are not there."""
+        return self.choice is not None and self.choice.is_rehearsal
+
     def label(self, group_rank: int, of_size: bool = False) -> str:
         """Name *group_rank* in a message: with its rank in the world, where that is another."""
         name = f"rank {group_rank} of {self.size}" if of_size else f"rank {group_rank}"

@@ -20,6 +20,7 @@ from shim.core.job.launchers.shim_run import BY_HAND
 from shim.core.job.meeting_at_a_store import Meeting, meet_at
 from shim.core.job.origin import origin_of_this_process
 from shim.core.job.outer_job import outer_job
+from shim.core.job.rehearsal import job_of, rehearsed_size
 from shim.core.job.variables import Variables, checked_port
 from shim.errors import ArgumentError, ShimError, StateError
 
@@ -46,6 +47,8 @@ def locate(
     are no rank, size or address.
     """
     variables = Variables(environment)
+    if rehearsed := rehearsed_size(variables):
+        return job_of(rank, world_size, rehearsed, variables)
     return _with_means(_located(rank, world_size, init_method, variables), variables)
 
 
@@ -152,6 +155,8 @@ def locate_at(store: Meeting, rank: int, world_size: int) -> Job:
     if world_size == 1:
         return Job(0, 1, _own_key(), "a store")
     variables = Variables(os.environ)
+    if rehearsed := rehearsed_size(variables):
+        return job_of(rank, world_size, rehearsed, variables)
     me = _with_means(Job(rank, world_size, "", "a store"), variables)
     origin = origin_of_this_process(rank, world_size, lambda environment: None, outer_job())
     told = meet_at(store, me, variables.get("SHIM_JOB_NAME") or "", origin)

@@ -1,0 +1,99 @@
+"""``shim rehearse``."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from shim.cli.run import Arguments, Script
+
+
+def rehearse(
+    script: Script,
+    ranks: Annotated[
+        int, typer.Option("-n", "-np", metavar="N", min=1, help="The number of ranks of the world.", show_default=False)
+    ],
+    arguments: Arguments = None,
+    some: Annotated[
+        str, typer.Option("--ranks", metavar="RANKS", help="Run only these ranks, as in 0-15,1023. All by default.")
+    ] = "",
+    per_host: Annotated[
+        int | None,
+        typer.Option("--nproc-per-node", metavar="N", min=1, help="How many ranks a host would have. All by default."),
+    ] = None,
+    module: Annotated[bool, typer.Option("-m", help="SCRIPT is a module to run, as with `python -m`.")] = False,
+    as_installed: Annotated[
+        bool,
+        typer.Option(
+            "--as-installed",
+            help="Rehearse a program that imports the frameworks themselves: its imports get shim's collectives.",
+        ),
+    ] = False,
+    folder: Annotated[
+        Path | None,
+        typer.Option(
+            "--to", metavar="DIR", help="Keep the recordings, which `shim trace` reads, and what each rank printed."
+        ),
+    ] = None,
+    timeout: Annotated[float, typer.Option(metavar="SECONDS", help="End a rank that takes longer.")] = 300.0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print what was found as JSON.")] = False,
+) -> None:
+    """Run each of N ranks alone, in a world that is not there, and compare what all of them called.
+
+    Calls are answered at once, as if every rank had passed what this one did: a sum is N times the input, a gather is copies, a message is zeros.
+    Found are calls that differ, with each rank's line, ranks that would wait for ever, for whom and in which circle, and programs that fail.
+    The exit status is 0 if no mistake was found, 1 if one was, and 2 if the command line is wrong.
+    """
+    from shim.rehearsal.comparing import rehearsed
+    from shim.rehearsal.running import Plan
+
+    if not module and not Path(script).is_file():
+        raise typer.BadParameter(f"there is no program {script!r}", param_hint="SCRIPT")
+    wanted = _ranks_in(some, ranks)
+    if folder is not None and any(folder.glob("rank*")):
+        raise typer.BadParameter(f"{folder} has recordings already; name an empty or a new folder", param_hint="--to")
+    where = Path(tempfile.mkdtemp(prefix="shim-rehearsal-")) if folder is None else folder.resolve()
+    program = [script, *(arguments or ())]
+    plan = Plan(program, ranks, wanted, per_host or ranks, where, module, as_installed, timeout)
+    try:
+        found = rehearsed(plan, _shown_progress(len(wanted)))
+    finally:  # only here: the end of a rank, which is a copy of this process, is not to remove it
+        if folder is None:
+            shutil.rmtree(where, ignore_errors=True)
+    sys.stderr.write("\r\x1b[K" if sys.stderr.isatty() else "")
+    sys.stdout.write(json.dumps(found.as_json(), indent=1) + "\n" if as_json else found.text())
+    raise typer.Exit(0 if found.is_right else 1)
+
+
+def _ranks_in(text: str, size: int) -> list[int]:
+    """Return the ranks that *text* names, such as "0-15,1023"; all of *size* where it is empty."""
+    ranks: set[int] = set()
+    for part in text.split(",") if text else [f"0-{size - 1}"]:
+        first, dash, last = part.strip().partition("-")
+        if not (first.isdigit() and (last.isdigit() if dash else not last)):
+            raise typer.BadParameter(
+                f"ranks are numbers and spans such as 0-15,1023, got {text!r}", param_hint="--ranks"
+            )
+        span = range(int(first), int(last or first) + 1)
+        if not span or span[-1] >= size:
+            raise typer.BadParameter(f"ranks must be in 0..{size - 1}, got {part.strip()!r}", param_hint="--ranks")
+        ranks.update(span)
+    return sorted(ranks)
+
+
+def _shown_progress(count: int) -> Callable[[int], object]:
+    """Return what shows on a terminal how many ranks have been rehearsed."""
+
+    def show(number: int) -> None:
+        sys.stderr.write(f"\r{number} of {count} ranks rehearsed")
+        sys.stderr.flush()
+
+    return show if sys.stderr.isatty() and os.environ.get("TERM") != "dumb" else lambda number: None

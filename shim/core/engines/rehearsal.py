@@ -1,0 +1,195 @@
+"""The engine of a rehearsal (``SHIM_REHEARSE``): the world's other ranks are not there, and every call is answered at once.
+
+The answer is what there would be if every rank had passed what this one did: a sum is so many times the input, a gather is copies. What
+nobody here can know, as a message, is zeros. ``shim.rehearsal`` compares afterwards what all ranks would have called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from shim._native import Request, check_call
+from shim.core.engines.base import Engine, Tensor
+from shim.core.engines.place import REHEARSAL, Place
+from shim.core.reduce_ops import ReduceOp
+from shim.errors import ArgumentError, ShimError, StateError
+
+_AS_OFTEN_AS_RANKS = (ReduceOp.SUM, ReduceOp.PRODUCT, ReduceOp.BXOR, ReduceOp.PREMUL_SUM)
+
+
+class RehearsalEngine(Engine):
+    """Answers the calls of one rank of the group at *place*."""
+
+    name = REHEARSAL
+
+    def __init__(self, place: Place) -> None:
+        self.rank, self.size = place.rank, len(place.ranks)
+        self._why_unusable = ""
+
+    def arrive(self, request: Request, move: Callable[[Request], object], now: bool = False) -> Any:
+        self._check_usable()
+        work = _Answered(request, move)
+        if not now:
+            return work
+        work.wait()
+        return None
+
+    def barrier(self, now: bool = False, before: str = "") -> Any:
+        del before  # what the ranks wait for may be told at any length here
+        return super().barrier(now)
+
+    def send(self, tensor: Tensor, peer: int, tag: int, now: bool = False) -> Any:
+        del tag
+        _check_peer(peer, self.size)
+        return self.arrive(check_call("broadcast", 0, 2, inputs=tensor, root=0), _nothing, now)
+
+    def receive(self, tensor: Tensor, peer: int | None, tag: int, now: bool = False) -> Any:
+        """See ``Engine``. The message is zeros, and where *peer* is any rank, it is of the next one."""
+        del tag
+        source = (self.rank + 1) % self.size if peer is None else peer
+        _check_peer(source, self.size)
+        work = _Answered(check_call("broadcast", 1, 2, inputs=tensor, root=0), _zeros, source)
+        if not now:
+            return work
+        work.wait()
+        return source
+
+    def move_broadcast(self, request: Request) -> None:
+        """What the root has is what this rank has."""
+
+    def move_all_reduce(self, request: Request) -> None:
+        self._combine(request, request.inputs[0], request.outputs[0])
+
+    def move_reduce(self, request: Request) -> None:
+        if self.rank == request.root:
+            self._combine(request, request.inputs[0], request.outputs[0])
+
+    def move_all_gather(self, request: Request) -> None:
+        for output in request.outputs:
+            _fill(output, request.inputs[0])
+
+    def move_gather(self, request: Request) -> None:
+        if self.rank == request.root:
+            self.move_all_gather(request)
+
+    def move_scatter(self, request: Request) -> None:
+        if self.rank == request.root:
+            _fill(request.outputs[0], request.inputs[self.rank])
+        else:
+            _zeros(request)
+
+    def move_reduce_scatter(self, request: Request) -> None:
+        self._combine(request, request.inputs[self.rank], request.outputs[0])
+
+    def move_all_to_all(self, request: Request) -> None:
+        mine = request.inputs[self.rank]
+        for output in request.outputs:
+            _fill(output, mine)
+
+    def move_barrier(self, request: Request) -> None:
+        """Nobody is waited for."""
+
+    def _combine(self, request: Request, mine: memoryview, result: memoryview) -> None:
+        """Put into *result* what *mine*, of every rank, comes to."""
+        op, times = ReduceOp(request.op), self.size
+        total: memoryview | None = None
+        power = memoryview(bytearray(mine))
+        if op == ReduceOp.PREMUL_SUM:
+            request.combine(power, [power], [request.factor])
+        while op in _AS_OFTEN_AS_RANKS and times:  # by doubling
+            if times & 1 and total is None:
+                total = memoryview(bytearray(power))
+            elif times & 1 and total is not None:
+                request.combine(total, [total, power], [1.0, 1.0])
+            times >>= 1
+            if times:
+                request.combine(power, [power, power], [1.0, 1.0])
+        result[:] = power if total is None else total
+
+    def refuse(self, reason: str) -> None:
+        """Nobody hears of *reason*."""
+
+    def give_up(self, why: str) -> None:
+        self._why_unusable = self._why_unusable or f"it was given up: {why}"
+
+    def is_gone(self, rank: int) -> bool:
+        return False
+
+    def has_left(self, rank: int) -> bool:
+        return False
+
+    def ending_of(self, rank: int) -> str:
+        return ""
+
+    def has_ended(self, rank: int) -> bool:
+        return False
+
+    def is_usable(self) -> bool:
+        return not self._why_unusable
+
+    def set_timeout(self, seconds: float) -> None:
+        """Nobody is waited for."""
+
+    def close(self, why: str = "") -> None:
+        self._why_unusable = "it has been closed"
+
+    def _check_usable(self) -> None:
+        if self._why_unusable:
+            raise StateError(f"the group can no longer be used: {self._why_unusable}")
+
+
+class _Answered:
+    """A call whose answer comes when it is started or waited for."""
+
+    def __init__(self, request: Request, move: Callable[[Request], object], source: int = -1) -> None:
+        self._request: Request | None = request
+        self._move = move
+        self._source = source
+
+    def start(self) -> None:
+        self.wait()
+
+    def wait(self, timeout: float = -1.0) -> None:
+        del timeout  # it is there
+        request, self._request = self._request, None
+        if request is not None:
+            request.load()
+            self._move(request)
+            request.store()
+
+    def hold_memory(self) -> None:
+        """The request holds it."""
+
+    def read_before_others_write(self, others: list[Any]) -> None:
+        """What a message brings is zeros, whoever writes when."""
+
+    def is_completed(self) -> bool:
+        return self._request is None
+
+    def exception(self) -> ShimError | None:
+        return None
+
+    def source_rank(self) -> int:
+        return self._source
+
+
+def _check_peer(peer: int, size: int) -> None:
+    if not 0 <= peer < size:
+        raise ArgumentError(f"{{peer}} must be in 0..{size - 1}, got {peer}")
+
+
+def _fill(output: memoryview, mine: memoryview) -> None:
+    """Copy as much of *mine* into *output* as fits there, and zeros behind it."""
+    count = min(len(output), len(mine))
+    output[:count] = mine[:count]
+    output[count:] = bytes(len(output) - count)
+
+
+def _zeros(request: Request) -> None:
+    for output in request.outputs:
+        output[:] = bytes(len(output))
+
+
+def _nothing(request: Request) -> None:
+    """A message that is sent goes nowhere."""

@@ -1,0 +1,208 @@
+"""Plays what all ranks called as an engine would carry it out: who waits for whom, where calls differ, and where nobody can go on.
+
+Collectives of a group are its members' in their order, and end when all have come. A message is matched by its ranks and tag; a send
+of more bytes than go at once waits for its receive.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from shim.rehearsal.signatures import difference
+from shim.trace.calls import Call, Group, Recording
+
+AT_ONCE = 983  # bytes of a message that its sender does not wait with, as between hosts
+
+Step = tuple[Call, bool]  # a call that begins, or a wait for one that has begun (True)
+Key = tuple[object, ...]
+
+
+@dataclass
+class Disagreement:
+    """The *calls* of a group's members, by world rank, that differ for the first time in that group: its *number*-th, from 1 on."""
+
+    group: Group
+    number: int
+    calls: dict[int, Call]
+    what: str
+
+
+@dataclass
+class Stuck:
+    """A rank that cannot go on: it is in *call*, and waits for *missing*, world ranks; *ended* are those of them whose programs are over."""
+
+    rank: int
+    call: Call
+    missing: Sequence[int]
+    ended: Sequence[int]
+
+
+@dataclass
+class Played:
+    """What came of all. *lost* are messages that nobody receives, or asks for."""
+
+    disagreements: list[Disagreement] = field(default_factory=list)
+    stuck: list[Stuck] = field(default_factory=list)
+    lost: list[Call] = field(default_factory=list)
+
+    @property
+    def is_right(self) -> bool:
+        return not (self.disagreements or self.stuck or self.lost)
+
+
+def play(recording: Recording) -> Played:
+    """Play what the ranks of *recording* called, until all are at the end, or no one can go on."""
+    return _Play(recording).result()
+
+
+class _Round:
+    """One collective of a group: who has come, with which calls."""
+
+    __slots__ = ("calls", "is_over")
+
+    def __init__(self) -> None:
+        self.calls: dict[int, Call] = {}
+        self.is_over = False
+
+
+class _Play:
+    def __init__(self, recording: Recording) -> None:
+        self._known = frozenset(recording.ranks)
+        self._steps = {rank: deque(steps_of(one.calls)) for rank, one in recording.ranks.items()}
+        self._played = Played()
+        self._rounds: dict[Key, list[_Round]] = defaultdict(list)  # of each group
+        self._come: dict[tuple[int, Key], int] = defaultdict(int)  # how often a rank has come to a group's
+        self._differ: set[Key] = set()  # groups whose calls have differed: nobody waits in them any more
+        self._over: set[tuple[int, int]] = set()  # calls, by rank and index, that have ended
+        self._offers: dict[Key, deque[Call]] = defaultdict(
+            deque
+        )  # sends without a receive, by group, sender, receiver and tag
+        self._wanted: dict[Key, deque[Call]] = defaultdict(deque)  # receives without a send; the sender may be None
+        self._round_of: dict[tuple[int, int], tuple[Group, _Round]] = {}
+        self._begun: set[tuple[int, int]] = set()
+        self._sleepers: dict[Key, list[int]] = defaultdict(list)  # ranks that wait for what has this key
+
+    def result(self) -> Played:
+        awake = deque(sorted(self._steps))
+        while awake:
+            rank = awake.popleft()
+            awake.extend(self._advance(rank))
+        for rank in sorted(self._steps):
+            if self._steps[rank]:
+                self._played.stuck.append(self._stuck(rank))
+        if not self._played.stuck:
+            left = (*self._offers.values(), *self._wanted.values())
+            self._played.lost = [call for calls in left for call in calls if self._has_both(call)]
+        return self._played
+
+    def _advance(self, rank: int) -> list[int]:
+        """Take steps of *rank* as far as it gets. Return the ranks that can go on because of them."""
+        woken: list[int] = []
+        steps = self._steps[rank]
+        while steps:
+            call, is_wait = steps[0]
+            name = (rank, call.index)
+            if not is_wait and name not in self._begun:
+                self._begun.add(name)
+                woken += self._begin(rank, call)
+            if name not in self._over and (is_wait or not call.in_background):
+                self._sleepers[name].append(rank)
+                break
+            steps.popleft()
+        return woken
+
+    def _begin(self, rank: int, call: Call) -> list[int]:
+        if call.is_refused or len(call.shape.group.ranks) == 1:
+            return self._end(rank, call)
+        return self._offer(rank, call) if call.shape.is_message else self._arrive(rank, call)
+
+    def _arrive(self, rank: int, call: Call) -> list[int]:
+        group = call.shape.group
+        key = _key_of(group)
+        number = self._come[rank, key]
+        self._come[rank, key] = number + 1
+        rounds = self._rounds[key]
+        while len(rounds) <= number:
+            rounds.append(_Round())
+        here = rounds[number]
+        here.calls[rank] = call
+        self._round_of[rank, call.index] = group, here
+        if key in self._differ:
+            return self._end(rank, call)
+        if any(member not in here.calls for member in group.ranks if member in self._known):
+            return []
+        here.is_over = True
+        if what := difference(here.calls):
+            self._differ.add(key)
+            self._played.disagreements.append(Disagreement(group, number + 1, dict(here.calls), what))
+        woken = [one for member, theirs in here.calls.items() for one in self._end(member, theirs)]
+        if key in self._differ:  # what has come to later ones already waits no more, either
+            for later in rounds[number + 1 :]:
+                woken += [one for member, theirs in later.calls.items() for one in self._end(member, theirs)]
+        return woken
+
+    def _offer(self, rank: int, call: Call) -> list[int]:
+        """Match a message with its other half, if that is there."""
+        group, tag, shape = _key_of(call.shape.group), call.shape.tag, call.shape
+        peer = shape.peer if shape.peer is not None else call.source_rank if shape.collective == "send" else None
+        if peer is not None and peer not in self._known:
+            return self._end(rank, call)
+        if shape.collective == "send":
+            for asked in (rank, None):
+                if waiting := self._wanted.get((group, asked, peer, tag)):
+                    return self._matched(call, waiting.popleft())
+            self._offers[group, rank, peer, tag].append(call)
+            return self._end(rank, call) if shape.bytes <= AT_ONCE else []
+        senders: Iterable[object] = call.shape.group.ranks if peer is None else (peer,)
+        for sender in senders:
+            if waiting := self._offers.get((group, sender, rank, tag)):
+                return self._matched(waiting.popleft(), call)
+        self._wanted[group, peer, rank, tag].append(call)
+        return self._end(rank, call) if peer is None and self._unknown_members(call) else []
+
+    def _matched(self, sent: Call, received: Call) -> list[int]:
+        if sent.shape.inputs is not None and received.shape.outputs is not None and not sent.shape.is_of_objects:
+            given = (sent.shape.dtype, sum(sent.shape.parts("inputs")))
+            taken = (received.shape.dtype, sum(received.shape.parts("outputs")))
+            if given != taken:
+                calls = {sent.rank: sent, received.rank: received}
+                self._played.disagreements.append(Disagreement(sent.shape.group, 0, calls, "another size or dtype"))
+        return self._end(sent.rank, sent) + self._end(received.rank, received)
+
+    def _end(self, rank: int, call: Call) -> list[int]:
+        name = (rank, call.index)
+        if name in self._over:
+            return []
+        self._over.add(name)
+        return self._sleepers.pop(name, [])
+
+    def _unknown_members(self, call: Call) -> bool:
+        return any(rank not in self._known for rank in call.shape.group.ranks)
+
+    def _has_both(self, call: Call) -> bool:
+        return not self._unknown_members(call)
+
+    def _stuck(self, rank: int) -> Stuck:
+        call, _ = self._steps[rank][0]
+        shape = call.shape
+        if shape.is_message:
+            missing = [
+                member for member in (shape.group.ranks if shape.peer is None else (shape.peer,)) if member != rank
+            ]
+        else:
+            group, here = self._round_of[rank, call.index]
+            missing = [member for member in group.ranks if member not in here.calls and member in self._known]
+        return Stuck(rank, call, missing, [one for one in missing if one in self._known and not self._steps[one]])
+
+
+def steps_of(calls: Sequence[Call]) -> list[Step]:
+    """Return what a rank did, in the order of time: each call's begin, and the wait for one that it had started."""
+    steps = [(call.begin, 0, call, False) for call in calls]
+    steps += [(call.waited, 1, call, True) for call in calls if call.in_background and call.waited is not None]
+    return [(call, is_wait) for _, _, call, is_wait in sorted(steps, key=lambda one: (one[0], one[1], one[2].index))]
+
+
+def _key_of(group: Group) -> Key:
+    return group.name, group.ranks, group.occurrence

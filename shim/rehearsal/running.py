@@ -1,0 +1,208 @@
+"""Runs the ranks of a rehearsal, each as a copy of this process, which has imported what the program imports."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import importlib.util
+import os
+import runpy
+import signal
+import sys
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from shim.core.job.rehearsal import VARIABLE
+from shim.launch.endings import dying_with
+from shim.launch.identity import Share, environment_of_share
+
+_LAST_BYTES = 4000  # of what a rank has printed, to be shown should it fail
+_PAUSE = 0.002  # seconds between two looks at the ranks that run
+_NOT_STARTED = 70  # exit status of a copy that could not begin
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A rehearsal of *size* ranks, of which *ranks* are run; *per_host* are on a host each.
+
+    *program* is the script, or the module where *is_module*, and its arguments; *folder* gets the recordings, and what each rank prints.
+    A rank that takes longer than *timeout* seconds is ended. With *as_installed* the frameworks' own modules are the frontends.
+    """
+
+    program: Sequence[str]
+    size: int
+    ranks: Sequence[int]
+    per_host: int
+    folder: Path
+    is_module: bool = False
+    as_installed: bool = False
+    timeout: float = 300.0
+    at_once: int = field(default_factory=lambda: len(os.sched_getaffinity(0)))
+
+    def output_of(self, rank: int) -> Path:
+        return self.folder / f"rank{rank}.out"
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a rank's program ended: *status* is negative for a death by signal."""
+
+    rank: int
+    status: int
+    is_late: bool
+    last_lines: Sequence[str]
+
+
+def run_all(plan: Plan, told: Callable[[int], object] = lambda number: None) -> list[Ended]:
+    """Run the ranks of *plan*, and return how those ended that failed. After each end, *told* is given how many have ended.
+
+    Call it in a process of one thread: its copies find everything as the imports have left it.
+    """
+    plan.folder.mkdir(parents=True, exist_ok=True)
+    sys.path.insert(0, "" if plan.is_module else str(Path(plan.program[0]).resolve().parent))
+    for name in imports_of(plan):
+        with suppress(Exception):  # the program's own import will say it
+            importlib.import_module(name)
+    waiting, failed, ended = list(reversed(plan.ranks)), [], 0
+    running: dict[int, tuple[int, float]] = {}  # by process: the rank, and until when
+    try:
+        while waiting or running:
+            while waiting and len(running) < plan.at_once:
+                rank = waiting.pop()
+                running[_started(plan, rank)] = rank, time.monotonic() + plan.timeout
+            process, how, is_late = _next_end(running)
+            rank, _ = running.pop(process)
+            ended += 1
+            told(ended)
+            if how or is_late:
+                failed.append(Ended(rank, how, is_late, _last_lines(plan.output_of(rank))))
+    finally:
+        for process in running:
+            os.kill(process, signal.SIGKILL)
+            os.waitpid(process, 0)
+    return sorted(failed, key=lambda one: one.rank)
+
+
+def imports_of(plan: Plan) -> list[str]:
+    """Return the modules that the program's own file imports and that are installed, not its neighbours."""
+    path = _path_of(plan)
+    if path is None:
+        return []
+    try:
+        tree = ast.parse(path.read_bytes())
+    except (OSError, SyntaxError, ValueError):
+        return []  # the ranks will say it
+    names = [alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names]
+    names += [
+        node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module and not node.level
+    ]
+    return [name for name in dict.fromkeys(names) if _is_installed(name.partition(".")[0])]
+
+
+def _path_of(plan: Plan) -> Path | None:
+    if not plan.is_module:
+        return Path(plan.program[0])
+    with suppress(ImportError, ValueError):
+        found = importlib.util.find_spec(plan.program[0])
+        return None if found is None or found.origin is None else Path(found.origin)
+    return None
+
+
+def _is_installed(root: str) -> bool:
+    if root == "shim" or root in sys.stdlib_module_names:
+        return True
+    with suppress(ImportError, ValueError):
+        found = importlib.util.find_spec(root)
+        return found is not None and "site-packages" in str(found.origin)
+    return False
+
+
+def _started(plan: Plan, rank: int) -> int:
+    """Start *rank* as a copy of this process, and return its process id."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    end_with_this = dying_with(os.getpid(), in_group=True)
+    process = os.fork()
+    if process:
+        return process
+    status = _NOT_STARTED
+    try:
+        end_with_this()
+        file = os.open(plan.output_of(rank), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
+        for stream in (1, 2):
+            os.dup2(file, stream)
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        status = _run(plan, rank)
+    except BaseException:
+        sys.excepthook(*sys.exc_info())
+        sys.stderr.flush()
+    finally:
+        os._exit(status)  # what the command has open is its own
+
+
+def _run(plan: Plan, rank: int) -> int:
+    """Run the program as *rank*, and return its exit status."""
+    host = rank // plan.per_host
+    first = host * plan.per_host
+    share = Share(first, min(plan.per_host, plan.size - first), plan.size, host, -(-plan.size // plan.per_host))
+    told = environment_of_share(share, rank, f"rehearsal{plan.size}", ())
+    told |= {VARIABLE: str(plan.size), "SHIM_TRACE": str(plan.folder), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "1"}
+    os.environ.clear()
+    os.environ.update(told)
+    sys.argv = list(plan.program)
+    status = 0
+    try:
+        if plan.as_installed:
+            from shim.substitution.program import run_module, run_script
+
+            (run_module if plan.is_module else run_script)(plan.program[0], list(plan.program[1:]))
+        elif plan.is_module:
+            runpy.run_module(plan.program[0], run_name="__main__", alter_sys=True)
+        else:
+            runpy.run_path(plan.program[0], run_name="__main__")
+    except SystemExit as leaving:
+        status = leaving.code if isinstance(leaving.code, int) else int(leaving.code is not None)
+        if status and not isinstance(leaving.code, int):
+            sys.stderr.write(f"{leaving.code}\n")
+    except BaseException:
+        sys.excepthook(*sys.exc_info())
+        status = 1
+    return status if _finish() else 1
+
+
+def _finish() -> bool:
+    """Do what the end of a process of Python does."""
+    import atexit
+
+    try:
+        atexit._run_exitfuncs()
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except BaseException:
+        sys.excepthook(*sys.exc_info())
+        return False
+    return True
+
+
+def _next_end(running: dict[int, tuple[int, float]]) -> tuple[int, int, bool]:
+    """Wait until one of the processes has ended, and return which, how, and whether it was too late."""
+    while True:
+        process, status = os.waitpid(-1, os.WNOHANG)
+        if process in running:
+            return process, os.waitstatus_to_exitcode(status), False
+        late = next((one for one, (_, until) in running.items() if time.monotonic() > until), None)
+        if late is not None:
+            os.killpg(late, signal.SIGKILL)
+            os.waitpid(late, 0)
+            return late, -signal.SIGKILL, True
+        if not process:
+            time.sleep(_PAUSE)
+
+
+def _last_lines(path: Path) -> list[str]:
+    with suppress(OSError):
+        return path.read_bytes()[-_LAST_BYTES:].decode(errors="replace").splitlines()
+    return []
