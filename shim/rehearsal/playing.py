@@ -40,16 +40,26 @@ class Stuck:
 
 
 @dataclass
+class HalfMade:
+    """A group that its members *made*, world ranks, have created, and its members *missing* have not."""
+
+    group: Group
+    made: Sequence[int]
+    missing: Sequence[int]
+
+
+@dataclass
 class Played:
     """What came of all. *lost* are messages that nobody receives, or asks for."""
 
+    half_made: list[HalfMade] = field(default_factory=list)
     disagreements: list[Disagreement] = field(default_factory=list)
     stuck: list[Stuck] = field(default_factory=list)
     lost: list[Call] = field(default_factory=list)
 
     @property
     def is_right(self) -> bool:
-        return not (self.disagreements or self.stuck or self.lost)
+        return not (self.half_made or self.disagreements or self.stuck or self.lost)
 
 
 def play(recording: Recording) -> Played:
@@ -69,6 +79,7 @@ class _Round:
 
 class _Play:
     def __init__(self, recording: Recording) -> None:
+        self._recording = recording
         self._known = frozenset(recording.ranks)
         self._steps = {rank: deque(steps_of(one.calls)) for rank, one in recording.ranks.items()}
         self._played = Played()
@@ -85,6 +96,7 @@ class _Play:
         self._sleepers: dict[Key, list[int]] = defaultdict(list)  # ranks that wait for what has this key
 
     def result(self) -> Played:
+        self._played.half_made = half_made(self._recording)
         awake = deque(sorted(self._steps))
         while awake:
             rank = awake.popleft()
@@ -195,6 +207,20 @@ class _Play:
             group, here = self._round_of[rank, call.index]
             missing = [member for member in group.ranks if member not in here.calls and member in self._known]
         return Stuck(rank, call, missing, [one for one in missing if one in self._known and not self._steps[one]])
+
+
+def half_made(recording: Recording) -> list[HalfMade]:
+    """Return the groups that not all of their members have created, as far as these were recorded."""
+    made: dict[Key, tuple[Group, list[int]]] = {}
+    for rank, one in sorted(recording.ranks.items()):
+        for _, group in one.groups:
+            made.setdefault(_key_of(group), (group, []))[1].append(rank)
+    halves = []
+    for group, ranks in made.values():
+        there = set(ranks)
+        if missing := [rank for rank in group.ranks if rank in recording.ranks and rank not in there]:
+            halves.append(HalfMade(group, ranks, missing))
+    return halves
 
 
 def steps_of(calls: Sequence[Call]) -> list[Step]:

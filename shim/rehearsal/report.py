@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from shim.rehearsal.playing import Disagreement, Played, Stuck
+from shim.rehearsal.playing import Disagreement, HalfMade, Played, Stuck
 from shim.rehearsal.running import Ended
 from shim.trace.calls import Call, Recording
 
@@ -34,6 +34,8 @@ class Findings:
     def _parts(self) -> Iterator[list[str]]:
         if self.failed:
             yield _of_failed(self.failed)
+        if self.played.half_made:
+            yield _of_half_made(self.played.half_made)
         for one in self.played.disagreements:
             yield _of_disagreement(one)
         if self.played.stuck:
@@ -58,6 +60,10 @@ class Findings:
             "is_right": self.is_right,
             "failed": [
                 {"rank": one.rank, "status": one.status, "last_lines": list(one.last_lines)} for one in self.failed
+            ],
+            "half_made": [
+                {"group": one.group.name, "made": list(one.made), "missing": list(one.missing)}
+                for one in self.played.half_made
             ],
             "disagreements": [
                 {
@@ -101,6 +107,14 @@ def _of_failed(failed: Sequence[Ended]) -> list[str]:
         how = "did not end in time" if first.is_late else f"ended with status {first.status}"
         lines.append(f"{ranks_text(one.rank for one in same)}: the program {how}; rank {first.rank} wrote last:")
         lines += [f"  {line}" for line in first.last_lines[-_LAST_LINES:]]
+    return lines
+
+
+def _of_half_made(groups: Sequence[HalfMade]) -> list[str]:
+    lines = ["Groups that not all of their members create:"]
+    for one in _rows(groups, lines):
+        made = f"created by {ranks_text(one.made)}, and not by {ranks_text(one.missing)}"
+        lines.append(f"  {one.group.name!r} of {ranks_text(one.group.ranks)}: {made}")
     return lines
 
 

@@ -99,7 +99,8 @@ def imports_of(plan: Plan) -> list[str]:
     names += [
         node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module and not node.level
     ]
-    return [name for name in dict.fromkeys(names) if _is_installed(name.partition(".")[0])]
+    own = {Path.cwd(), path.resolve().parent}
+    return [name for name in dict.fromkeys(names) if _is_installed(name.partition(".")[0], own)]
 
 
 def _path_of(plan: Plan) -> Path | None:
@@ -111,12 +112,15 @@ def _path_of(plan: Plan) -> Path | None:
     return None
 
 
-def _is_installed(root: str) -> bool:
-    if root == "shim" or root in sys.stdlib_module_names:
+def _is_installed(root: str, own: set[Path]) -> bool:
+    """Tell whether the package *root* lies in none of the program's *own* folders, whose modules are for the ranks alone."""
+    if root in sys.stdlib_module_names:
         return True
     with suppress(ImportError, ValueError):
         found = importlib.util.find_spec(root)
-        return found is not None and "site-packages" in str(found.origin)
+        places = [] if found is None else [found.origin, *(found.submodule_search_locations or ())]
+        folders = {folder for place in filter(None, places) for folder in Path(place).resolve().parents}
+        return bool(folders) and not folders & own
     return False
 
 

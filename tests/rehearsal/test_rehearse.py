@@ -183,6 +183,16 @@ def test_a_rank_that_ends_early_and_one_that_fails(rehearse: Callable[..., subpr
     assert "The programs of ranks 3-4 ended without coming there." in done.stdout
 
 
+def test_a_group_that_not_all_of_its_members_create(
+    rehearse: Callable[..., subprocess.CompletedProcess[str]],
+) -> None:
+    done = rehearse(
+        "if rank != 3: dist.new_group([2, 3, 4], use_local_synchronization=True) if rank in (2, 4) else None"
+    )
+    assert done.returncode == 1
+    assert "of ranks 2-4: created by ranks 2, 4, and not by rank 3" in done.stdout
+
+
 def test_only_some_ranks(rehearse: Callable[..., subprocess.CompletedProcess[str]]) -> None:
     wrong = "if rank == 5: dist.barrier()"
     done = rehearse(wrong, options=("--ranks", "0-3,7"))
