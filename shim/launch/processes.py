@@ -22,6 +22,7 @@ from shim.launch.output import Failure, OutputClosed, RankOutput, tell, told_the
 from shim.launch.rank_process import RankProcess
 
 _STDERR = 2
+_TO_MEET = 0.1  # seconds in which no new process can have met the others, and ended with them
 _OWN_DESCRIPTORS = 16  # of this process, and for the start of one rank
 
 
@@ -140,6 +141,7 @@ class _Ranks:
         self._start = start  # a rank, which has been replaced so many times
         self._ranks: list[RankProcess] = []
         self._replacements = Counter[int]()  # of each rank
+        self._started_again: dict[int, float] = {}  # and when
         self._failures = 0  # of ranks that were replaced, but for those that others had caused
         self._selector = selectors.DefaultSelector()
         self._received: list[int] = []
@@ -230,11 +232,22 @@ class _Ranks:
         if rank.status and self._rules.keep_going:
             if not self._is_to_end():
                 self._say_failed(rank, "the others go on")
-        elif rank.status and self._kill_at == self._term_at == float("inf"):
-            if self._may_replace(rank):
+        elif self._kill_at == self._term_at == float("inf"):
+            if rank.status and self._may_replace(rank):
                 self._replace(rank)
-            else:
+            elif rank.status:
+                if self._rules.replace and not self._is_to_end():
+                    self._say_failed(rank, f"it is not started again ({self._failures} of {self._rules.replace} were)")
                 self._term_at = time.monotonic() + NOTICE
+            elif late := self._too_late():
+                _say(f"rank {late[0]} was started again as the others ended; it would find nobody, and is ended")
+                self._term_at = time.monotonic() + NOTICE
+
+    def _too_late(self) -> list[int]:
+        """Return the ranks that run, where all of them were started again so late that those that have ended well cannot have met them."""
+        ended = min((one.ended_at for one in self._ranks if one.status == 0 and one.ended_at), default=0.0)
+        left = [one.rank for one in self._ranks if one.ended_at is None]
+        return left if all(self._started_again.get(rank, 0.0) > ended - _TO_MEET for rank in left) else []
 
     def _say_failed(self, rank: RankProcess, consequence: str) -> None:
         """Show what a rank that failed has held back, and say what comes of it."""
@@ -266,6 +279,7 @@ class _Ranks:
         self._ranks.remove(rank)
         rank.close()
         self.start(rank.rank)
+        self._started_again[rank.rank] = time.monotonic()
 
     def _held_until(self, rank: RankProcess) -> float:
         """Return when to show what is held back of *rank*; where it failed, that waits until all have ended."""

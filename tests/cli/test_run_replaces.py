@@ -74,6 +74,7 @@ def test_one_failure_more_ends_the_job(script: Callable[[str], str]) -> None:
     done = run("-n", "2", "--replace", "1", script(FAILING), "9")
     assert done.returncode == 1
     assert done.stderr.count("it is started again") == 1
+    assert "shim run: rank 1 ended with status 1; it is not started again (1 of 1 were)" in done.stderr
     assert "shim run: rank 1 failed first: it ended with status 1; what it wrote to stderr last:" in done.stderr
     assert done.stderr.endswith("[1] ValueError: failure 1\n")
 
@@ -102,10 +103,11 @@ def test_a_rank_that_is_replaced_gets_no_signal_of_before(script: Callable[[str]
 
 def test_a_rank_whose_child_goes_on_writing_is_replaced(script: Callable[[str], str]) -> None:
     program = script("""
-        import os, subprocess, sys
+        import os, subprocess, sys, time
         if os.environ["TORCHELASTIC_RESTART_COUNT"] < "9":
             subprocess.Popen([sys.executable, "-c", "while True: print('x' * 1000, flush=True)"])
             os._exit(3)
+        time.sleep(0.5)  # or the other one would be started as this one has ended
     """)
     done = run("-n", "2", "--replace", "50", program)
     assert done.returncode == 0, done.stderr
@@ -147,7 +149,23 @@ def test_nobody_is_started_once_a_rank_has_ended_well(script: Callable[[str], st
             os._exit(3)
     """)
     done = run("-n", "2", "--replace", "5", program)
-    assert (done.returncode, "started again" in done.stderr) == (3, False)
+    assert (done.returncode, "it is started again" in done.stderr) == (3, False)
+
+
+def test_who_is_started_as_the_others_end_is_ended_too(script: Callable[[str], str]) -> None:
+    program = script("""
+        import os, pathlib, time
+        is_failed = pathlib.Path(__file__).with_name("is-failed")
+        if os.environ["RANK"] == "1":
+            if is_failed.exists(): time.sleep(60)  # for a meeting to which nobody comes
+            is_failed.touch()
+            os._exit(3)
+        while not is_failed.exists(): time.sleep(0.01)
+        time.sleep(0.05)
+    """)
+    done = run("-n", "3", "--replace", "1", program)
+    assert "shim run: rank 1 was started again as the others ended; it would find nobody, and is ended" in done.stderr
+    assert done.returncode == 1
 
 
 def test_nobody_is_started_after_a_signal(script: Callable[[str], str]) -> None:

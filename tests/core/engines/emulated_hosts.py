@@ -211,6 +211,28 @@ def sent_before_leaving() -> list[float]:
         return list(data)
 
 
+def first_message_when_one_has_left(engine: str, hosts: int, leaving: int, count: int) -> str:
+    """Return what becomes of a message of the first rank that is left to the last one, which is the group's first, after *leaving* has left."""
+    with played(engine, hosts):
+        world = groups.enter_world(ME, "test", timeout=20.0)
+        calls.barrier(ME, world).wait()
+        if world.rank == leaving:
+            return "left"
+        time.sleep(0.3)
+        first, *_, last = (rank for rank in world.ranks if rank != leaving)
+        data = np.full(count, float(world.rank))
+        try:
+            if world.rank == first:
+                calls.send(ME, world, data, last).wait()
+            if world.rank == last:
+                calls.receive(ME, world, data, first).wait()
+        except ShimError as error:
+            return type(error).__name__
+        finally:
+            time.sleep(6.0 if world.rank not in (first, last) else 0.0)  # so that nobody leaves besides
+        return str(data[-1] if world.rank == last else "done")
+
+
 def refused(variable: str, value: str) -> str:
     """Return what is said of *value* for *variable*."""
     told = {"SHIM_ENGINE": "hierarchical", "SHIM_EMULATED_HOSTS": "2", variable: value}

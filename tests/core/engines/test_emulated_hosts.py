@@ -98,6 +98,23 @@ def test_what_a_rank_said_before_it_left_is_heard() -> None:
         assert max(waits) < 10.0
 
 
+@pytest.mark.parametrize(
+    ("engine", "leaving", "count", "told"),
+    [
+        ("hierarchical", 3, 3, ["done", "done", "0.0", "left"]),
+        ("hierarchical", 1, 300_000, ["done", "left", "done", "0.0"]),
+        ("c10d", 3, 300_000, ["done", "done", "0.0", "left"]),
+        ("hierarchical", 0, 300_000, ["left", "EngineError", "done", "PeerLostError"]),
+    ],
+)
+def test_a_first_message_after_a_rank_has_left(engine: str, leaving: int, count: int, told: list[str]) -> None:
+    """The others connect without it; but not without rank 0, by whose process they would find each other."""
+    given = (engine, 2 if engine == "hierarchical" else 4, leaving, count)
+    with RankPool(4, original=preloaded_programs.original()) as pool:
+        outcomes = pool.run(emulated_hosts.first_message_when_one_has_left, *given, deadline=60.0)
+    assert [outcome.value for outcome in outcomes] == told
+
+
 @pytest.mark.parametrize("engine", ["c10d", "hierarchical"])
 def test_ranks_that_wait_in_a_circle(engine: str, pool: RankPool) -> None:
     """The timeout is that of the whole wait, although the others are asked meanwhile where they are."""

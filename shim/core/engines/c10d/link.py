@@ -19,6 +19,7 @@ from shim.core.control import Control
 from shim.core.engines.c10d.pending import CollectiveTransfer, WaitedTransfer, Waiter
 from shim.core.engines.network.engine import NetworkEngine
 from shim.core.engines.network.link import HEADER_BYTES, FailedTransfer, Link, LinkError, Pending
+from shim.core.engines.network.meeting import key_among
 from shim.core.engines.network.store import ControlKeys, torch_store
 from shim.core.engines.network.threads import begin_thread
 from shim.core.reduce_ops import ReduceOp
@@ -290,4 +291,4 @@ class C10dEngine(NetworkEngine):
     name = "c10d"
 
     def __init__(self, place: Place) -> None:
-        super().__init__(place, lambda: gloo_link(place, place.key, place.ranks))
+        super().__init__(place, lambda ranks: gloo_link(place, key_among(place, ranks), ranks))

@@ -12,12 +12,12 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING
 
 from shim.core.engines.hierarchical.link import HierarchicalLink, Inside
 from shim.core.engines.network.engine import NetworkEngine, room, slices
 from shim.core.engines.network.layout import Layout
+from shim.core.engines.network.meeting import key_among
 from shim.core.reduce_ops import ReduceOp
 
 if TYPE_CHECKING:
@@ -43,8 +43,14 @@ class HierarchicalEngine(NetworkEngine):
     link: HierarchicalLink
 
     def __init__(self, place: Place, open_within_host: Callable[[Place], Engine], open_link: OpenLink) -> None:
-        self.layout = Layout.of(place.hosts, place.rank)
-        super().__init__(place, partial(_connect, place, self.layout, open_within_host, open_link), self.layout)
+        layout = self.layout = Layout.of(place.hosts, place.rank)
+
+        def connect(ranks: tuple[int, ...]) -> Link:  # without this object, which holds what keeps it
+            if ranks == place.ranks:
+                return _connect(place, layout, open_within_host, open_link)
+            return open_link(place, key_among(place, ranks), ranks)
+
+        super().__init__(place, connect, layout)
 
     def give_up_moving(self, why: str) -> None:
         if isinstance(self.link, HierarchicalLink):

@@ -12,6 +12,7 @@ from shim.core.engines.mpi.library import Library, library
 from shim.core.engines.mpi.pending import Transfer
 from shim.core.engines.network.engine import NetworkEngine
 from shim.core.engines.network.link import HEADER_BYTES, FailedTransfer, Link, LinkError, Pending
+from shim.core.engines.network.meeting import key_among
 from shim.core.reduce_ops import ReduceOp
 
 if TYPE_CHECKING:
@@ -223,4 +224,4 @@ class MpiEngine(NetworkEngine):
     name = "mpi"
 
     def __init__(self, place: Place) -> None:
-        super().__init__(place, lambda: mpi_link(place, place.key, place.ranks))
+        super().__init__(place, lambda ranks: mpi_link(place, key_among(place, ranks), ranks))

@@ -137,8 +137,9 @@ class Carrier:
                 is_late and self._is_exchanging()
             ):  # this rank's own timeout, which tells who is missing, is to come first
                 self._take_ending_later(_PATIENCE_WITH_TIMEOUT, lambda: self.is_closed, rank, words)
-            elif words[0] == _LEFT and exchanged > group.exchanged():  # it has had all, and its own will come here too
-                self._take_ending_later(None, lambda: self._has_exchanged(exchanged), rank, words)
+            elif exchanged > group.exchanged():  # it has had all, which will come here too
+                seconds = None if words[0] == _LEFT else _ON_ITS_WAY
+                self._take_ending_later(seconds, lambda: self._has_exchanged(exchanged), rank, words)
             elif words[0] == _LEFT and self._is_exchanging():
                 self._take_ending_later(_ON_ITS_WAY, lambda: not self._is_exchanging(), rank, words)
             elif words[0] == _LEFT and self._is_message_due(rank, sent):

@@ -36,6 +36,7 @@ _SLICE = 0.05  # seconds between two looks at the other ranks
 _ON_ITS_WAY = 5.0  # seconds for what a rank has sent before it left
 _UNTIL_WORD_OF_LOSS = 5.0  # seconds until a link's failure is its own, and not the sign of a lost rank
 _FOR_NEIGHBOURS = 0.3  # seconds
+_FOR_CONNECTING = 60.0  # seconds
 _FOR_LAST_MESSAGES = 2.0  # seconds that leaving waits for small messages to go
 _NOTHING = memoryview(bytearray())
 _MOST_KEPT = 32 << 20  # bytes for what comes to be combined, of which fresh memory would cost a tenth of the time
@@ -43,7 +44,8 @@ _MOST_BY_SLICES = 16  # ranks; of more, the library's own all_reduce takes fewer
 
 
 class NetworkEngine(Layer):
-    """Carries out the collectives of the group at *place* over the link that *connect* makes. In *layout*, each rank is a host of its own where none is given.
+    """Carries out the collectives of the group at *place* over the link that *connect* makes among the world ranks that it is
+    given: all members, or, for messages alone, those that are left. In *layout*, each rank is a host of its own where none is given.
 
     The native group, *under*, exchanges what the ranks call, with small and middle data; it orders the calls, compares them, waits, and tells who is
     missing, as in shared memory. What is larger goes over the link then.
@@ -51,7 +53,12 @@ class NetworkEngine(Layer):
 
     link: Link
 
-    def __init__(self, place: Place, connect: Callable[[], Link], layout: Layout | None = None) -> None:
+    def __init__(
+        self,
+        place: Place,
+        connect: Callable[[tuple[int, ...]], Link],
+        layout: Layout | None = None,
+    ) -> None:
         assert place.control is not None
         self._process = os.getpid()
         self.seal_key = place.control.seal_key
@@ -65,6 +72,8 @@ class NetworkEngine(Layer):
         super().__init__(cast(Engine, self._group), place.rank, len(place.ranks))  # it has an engine's methods
         self._carrier.serve(self._group)
         self._messages = self._carrier.messages = Messages(self.link, partial(_label, place.ranks), dtype_bytes)
+        if isinstance(self.link, LazyLink):
+            self.link.is_gone, self.link.tell_failure = self._group.is_gone, self._messages.lose_headers
 
     def arrive(self, request: Request, move: Callable[[Request], object], now: bool = False) -> EngineWork | None:
         """See ``Engine``. Small data is moved by the arrivals themselves, without *move*."""
@@ -197,7 +206,7 @@ class NetworkEngine(Layer):
 
     def _moved(self, move: Callable[[Request], object], request: Request) -> None:
         if isinstance(self.link, LazyLink):
-            self.wait_for(self.link.made())
+            self._wait_until_made(self.link)
             assert self.link.link is not None
             self.link = self.link.link
         try:
@@ -210,6 +219,17 @@ class NetworkEngine(Layer):
         except BaseException as error:
             self.give_up_moving(f"moving the group's data has failed: {error}")
             raise
+
+    def _wait_until_made(self, link: LazyLink) -> None:
+        """Wait for the library to be imported and to connect, for which nobody has to answer: for a while even where the timeout is short."""
+        made, deadline = link.made(), time.monotonic() + max(self._group.timeout(), _FOR_CONNECTING)
+        try:
+            while not made.wait(_SLICE):
+                self._check_others()
+                if time.monotonic() > deadline:
+                    raise self._late()
+        except LinkError as error:
+            raise self._failure(error) from None
 
     def give_up_moving(self, why: str) -> None:
         """Have no other rank wait any longer for this one's part in moving data, because of *why*."""

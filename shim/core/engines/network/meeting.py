@@ -19,7 +19,12 @@ if TYPE_CHECKING:
     from shim.core.engines.place import Place
 
 
-def met(place: Place, layout: Layout, carrier: Carrier, connect: Callable[[], Link]) -> tuple[CarriedGroup, Link]:
+def met(
+    place: Place,
+    layout: Layout,
+    carrier: Carrier,
+    connect: Callable[[tuple[int, ...]], Link],
+) -> tuple[CarriedGroup, Link]:
     """Return the native group at *place*, and the link that *connect* makes, once all members have met. That of gloo is made when it is needed.
 
     Raises StateError on all of them where they chose different engines, and EngineError where one cannot join or connect.
@@ -47,7 +52,7 @@ def met(place: Place, layout: Layout, carrier: Carrier, connect: Callable[[], Li
             words[0][2],
             carrier.pids_here(),
         )
-        link = LazyLink(place, "gloo", connect) if place.choice.library == "gloo" else connect()
+        link = LazyLink(place, "gloo", connect) if place.choice.library == "gloo" else connect(place.ranks)
     except Exception as error:  # whatever it is, the others wait for this rank
         problem = str(error) if isinstance(error, (LinkError, ShimError)) else f"{type(error).__name__}: {error}"
     try:
@@ -66,6 +71,11 @@ def met(place: Place, layout: Layout, carrier: Carrier, connect: Callable[[], Li
     assert group is not None
     assert link is not None
     return group, link
+
+
+def key_among(place: Place, ranks: tuple[int, ...]) -> str:
+    """Return the key for connections between some world *ranks* of the group at *place*: its own where they are all members."""
+    return place.key if ranks == place.ranks else f"{place.key} among {', '.join(map(str, ranks))}"
 
 
 def _wires(place: Place, layout: Layout, addresses: Sequence[str]) -> list[Wire]:

@@ -122,6 +122,7 @@ class Messages:
         self._under_way: list[tuple[Pending, Mover | None]] = []  # transfers
         self._polling: threading.Thread | None = None
         self._is_closed = False
+        self._lost: LinkError | None = None  # why no header comes any more
         link.take_headers(partial(_hand_on, weakref.ref(self)))
 
     def send(self, mover: Mover) -> None:
@@ -129,6 +130,9 @@ class Messages:
         peer = mover.peer
         assert peer is not None
         with self._locked():
+            if self._lost is not None and peer != self._link.rank:
+                self._end(mover, EngineError(f"the message could not be carried: {self._lost}"))
+                return
             self._sent[peer] += 1
             mover.number = self._sent[peer]
             size = len(mover.memory)
@@ -150,6 +154,9 @@ class Messages:
                     del self._arrived[place]
                     self._give(mover, peer, header)
                     return
+            if self._lost is not None:
+                self._fail_later(mover, self._lost)
+                return
             self._posted.append(mover)
             self._poll()
 
@@ -313,7 +320,7 @@ class Messages:
             try:
                 self._link.progress()
             except LinkError as error:
-                self._lose_headers(error)
+                self.lose_headers(error)
             with suppress(LinkError):  # told below
                 if first is not None:
                     first.wait(_PAUSE_OF_POLLS if self._link.needs_progress else _PAUSE)
@@ -322,9 +329,10 @@ class Messages:
             with self._locked():
                 self._look()
 
-    def _lose_headers(self, error: LinkError) -> None:
-        """End the messages that wait for a header, as none comes any more."""
+    def lose_headers(self, error: LinkError) -> None:
+        """End the messages that wait for a header, as none comes any more, and those that come later."""
         with self._locked():
+            self._lost = error
             for mover in (*self._posted, *self._offered.values()):
                 self._fail_later(mover, error)
             self._posted.clear()
