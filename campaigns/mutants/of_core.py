@@ -246,7 +246,10 @@ MUTANTS = (
         "status = -status if status < 0 else status",
     ),
     _in_launch(
-        "others-go-on", "processes.py", "            self._term_at = time.monotonic() + NOTICE\n", "            pass\n"
+        "others-go-on",
+        "processes.py",
+        "                self._term_at = time.monotonic() + NOTICE\n            elif late",
+        "                pass\n            elif late",
     ),
     _in_launch(
         "no-grace",

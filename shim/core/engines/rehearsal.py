@@ -1,7 +1,7 @@
 """The engine of a rehearsal (``SHIM_REHEARSE``): the world's other ranks are not there, and every call is answered at once.
 
 The answer is what there would be if every rank had passed what this one did: a sum is so many times the input, a gather is copies. What
-nobody here can know, as a message, is zeros. ``shim.rehearsal`` compares afterwards what all ranks would have called.
+nobody here can know, as a message, is zeros. ``shim rehearse`` compares afterwards what all ranks would have called.
 """
 
 from __future__ import annotations
