@@ -7,13 +7,17 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from shim.cli.run import Arguments, Script
+
+if TYPE_CHECKING:
+    from shim.rehearsal.report import Findings
+    from shim.rehearsal.running import Ended, Plan
 
 
 def rehearse(
@@ -52,8 +56,7 @@ def rehearse(
     Found are calls that differ, with each rank's line, ranks that would wait for ever, for whom and in which circle, and programs that fail.
     The exit status is 0 if no mistake was found, 1 if one was, and 2 if the command line is wrong.
     """
-    from shim.rehearsal.comparing import rehearsed
-    from shim.rehearsal.running import Plan
+    from shim.rehearsal.running import Plan, run_all
 
     if not module and not Path(script).is_file():
         raise typer.BadParameter(f"there is no program {script!r}", param_hint="SCRIPT")
@@ -64,13 +67,27 @@ def rehearse(
     program = [script, *(arguments or ())]
     plan = Plan(program, ranks, wanted, per_host or ranks, where, module, as_installed, timeout)
     try:
-        found = rehearsed(plan, _shown_progress(len(wanted)))
+        found = _compared(plan, run_all(plan, _shown_progress(len(wanted))))
     finally:  # only here: the end of a rank, which is a copy of this process, is not to remove it
         if folder is None:
             shutil.rmtree(where, ignore_errors=True)
     sys.stderr.write("\r\x1b[K" if sys.stderr.isatty() else "")
     sys.stdout.write(json.dumps(found.as_json(), indent=1) + "\n" if as_json else found.text())
     raise typer.Exit(0 if found.is_right else 1)
+
+
+def _compared(plan: Plan, failed: Sequence[Ended]) -> Findings:
+    """Return what is found in the recordings of *plan*'s ranks, of which those that *failed* ended badly."""
+    from shim.errors import ArgumentError
+    from shim.rehearsal.playing import Played, play
+    from shim.rehearsal.report import Findings
+    from shim.trace.reading import read_recording
+
+    try:
+        recording = read_recording(plan.folder)
+    except ArgumentError:  # no rank has entered a world
+        return Findings(None, plan.size, failed, Played())
+    return Findings(recording, plan.size, failed, play(recording))
 
 
 def _ranks_in(text: str, size: int) -> list[int]:

@@ -106,7 +106,7 @@ class _Play:
                 self._played.stuck.append(self._stuck(rank))
         if not self._played.stuck:
             left = (*self._offers.values(), *self._wanted.values())
-            self._played.lost = [call for calls in left for call in calls if self._has_both(call)]
+            self._played.lost = [call for calls in left for call in calls if not self._unknown_members(call)]
         return self._played
 
     def _advance(self, rank: int) -> list[int]:
@@ -158,7 +158,7 @@ class _Play:
     def _offer(self, rank: int, call: Call) -> list[int]:
         """Match a message with its other half, if that is there."""
         group, tag, shape = _key_of(call.shape.group), call.shape.tag, call.shape
-        peer = shape.peer if shape.peer is not None else call.source_rank if shape.collective == "send" else None
+        peer = shape.peer
         if peer is not None and peer not in self._known:
             return self._end(rank, call)
         if shape.collective == "send":
@@ -192,9 +192,6 @@ class _Play:
 
     def _unknown_members(self, call: Call) -> bool:
         return any(rank not in self._known for rank in call.shape.group.ranks)
-
-    def _has_both(self, call: Call) -> bool:
-        return not self._unknown_members(call)
 
     def _stuck(self, rank: int) -> Stuck:
         call, _ = self._steps[rank][0]

@@ -47,7 +47,7 @@ class Findings:
         ranks = self.recording.ranks if self.recording else {}
         calls = sum(len(one.calls) for one in ranks.values())
         groups = {(group.name, group.ranks) for one in ranks.values() for _, group in one.groups}
-        told = f"{len(ranks)} of {self.size} ranks rehearsed: {calls} calls in {len(groups)} groups"
+        told = f"{len(ranks)} of {self.size} ranks rehearsed: {calls} calls in {len(groups)} group{'s' * (len(groups) != 1)}"
         if len(ranks) < self.size:
             told += "; what the others would have called was not compared"
         return f"{told}: {'no mistake was found' if self.is_right else 'see above'}.\n"
