@@ -8,6 +8,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -41,6 +42,13 @@ def rehearse(
             help="Rehearse a program that imports the frameworks themselves: its imports get shim's collectives.",
         ),
     ] = False,
+    no_memory: Annotated[
+        bool,
+        typer.Option(
+            "--no-memory",
+            help="Give torch's large tensors, and those on cuda devices, a shape and no elements: any model fits.",
+        ),
+    ] = False,
     folder: Annotated[
         Path | None,
         typer.Option(
@@ -60,12 +68,14 @@ def rehearse(
 
     if not module and not Path(script).is_file():
         raise typer.BadParameter(f"there is no program {script!r}", param_hint="SCRIPT")
+    if no_memory and find_spec("torch") is None:
+        raise typer.BadParameter("it is for torch's tensors, and torch is not installed", param_hint="--no-memory")
     wanted = _ranks_in(some, ranks)
     if folder is not None and any(folder.glob("rank*")):
         raise typer.BadParameter(f"{folder} has recordings already; name an empty or a new folder", param_hint="--to")
     where = Path(tempfile.mkdtemp(prefix="shim-rehearsal-")) if folder is None else folder.resolve()
     program = [script, *(arguments or ())]
-    plan = Plan(program, ranks, wanted, per_host or ranks, where, module, as_installed, timeout)
+    plan = Plan(program, ranks, wanted, per_host or ranks, where, module, as_installed, no_memory, timeout)
     try:
         found = _compared(plan, run_all(plan, _shown_progress(len(wanted))))
     finally:  # only here: the end of a rank, which is a copy of this process, is not to remove it

@@ -42,6 +42,19 @@ class Findings:
             yield _of_stuck(self.played.stuck)
         if self.played.lost:
             yield _of_lost(self.played.lost)
+        if made_up := self._made_up():
+            yield made_up
+
+    def _made_up(self) -> list[str]:
+        """Return what to say of numbers that programs have read: no mistake, but what followed may be otherwise on the cluster."""
+        by_line: dict[str, list[int]] = defaultdict(list)
+        for rank, one in (self.recording.ranks if self.recording else {}).items():
+            for source in one.made_up:
+                by_line[source].append(rank)
+        if not by_line:
+            return []
+        lines = ["Numbers that the rehearsal has made up were read; what is called next may depend on them:"]
+        return lines + [f"  {ranks_text(ranks)}: {source}" for source, ranks in _rows(list(by_line.items()), lines)]
 
     def _summary(self) -> str:
         ranks = self.recording.ranks if self.recording else {}
@@ -54,10 +67,12 @@ class Findings:
 
     def as_json(self) -> dict[str, Any]:
         """Return all findings as what JSON can hold; ranks are world ranks."""
+        ranks = self.recording.ranks if self.recording else {}
         return {
             "size": self.size,
-            "ranks": sorted(self.recording.ranks) if self.recording else [],
+            "ranks": sorted(ranks),
             "is_right": self.is_right,
+            "made_up": sorted({line for one in ranks.values() for line in one.made_up}),
             "failed": [
                 {"rank": one.rank, "status": one.status, "last_lines": list(one.last_lines)} for one in self.failed
             ],

@@ -11,13 +11,14 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from shim.core.job.rehearsal import VARIABLE
 from shim.launch.endings import dying_with
 from shim.launch.identity import Share, environment_of_share
+from shim.rehearsal.made_up import watch_readings
 
 _LAST_BYTES = 4000  # of what a rank has printed, to be shown should it fail
 _PAUSE = 0.002  # seconds between two looks at the ranks that run
@@ -29,7 +30,8 @@ class Plan:
     """A rehearsal of *size* ranks, of which *ranks* are run; *per_host* are on a host each.
 
     *program* is the script, or the module where *is_module*, and its arguments; *folder* gets the recordings, and what each rank prints.
-    A rank that takes longer than *timeout* seconds is ended. With *as_installed* the frameworks' own modules are the frontends.
+    A rank that takes longer than *timeout* seconds is ended. With *as_installed* the frameworks' own modules are the frontends, *without_memory* gives torch's
+    tensors none.
     """
 
     program: Sequence[str]
@@ -39,6 +41,7 @@ class Plan:
     folder: Path
     is_module: bool = False
     as_installed: bool = False
+    without_memory: bool = False
     timeout: float = 300.0
     at_once: int = field(default_factory=lambda: len(os.sched_getaffinity(0)))
 
@@ -63,7 +66,8 @@ def run_all(plan: Plan, told: Callable[[int], object] = lambda number: None) -> 
     """
     plan.folder.mkdir(parents=True, exist_ok=True)
     sys.path.insert(0, "" if plan.is_module else str(Path(plan.program[0]).resolve().parent))
-    for name in imports_of(plan):
+    own = ["shim.rehearsal.without_memory"] if plan.without_memory else []
+    for name in imports_of(plan) + own:
         with suppress(Exception):  # the program's own import will say it
             importlib.import_module(name)
     waiting, failed, ended = list(reversed(plan.ranks)), [], 0
@@ -159,14 +163,8 @@ def _run(plan: Plan, rank: int) -> int:
     sys.argv = list(plan.program)
     status = 0
     try:
-        if plan.as_installed:
-            from shim.substitution.program import run_module, run_script
-
-            (run_module if plan.is_module else run_script)(plan.program[0], list(plan.program[1:]))
-        elif plan.is_module:
-            runpy.run_module(plan.program[0], run_name="__main__", alter_sys=True)
-        else:
-            runpy.run_path(plan.program[0], run_name="__main__")
+        with _memory_of(plan, rank - first, share.count):
+            _run_program(plan)
     except SystemExit as leaving:
         status = leaving.code if isinstance(leaving.code, int) else int(leaving.code is not None)
         if status and not isinstance(leaving.code, int):
@@ -175,6 +173,26 @@ def _run(plan: Plan, rank: int) -> int:
         sys.excepthook(*sys.exc_info())
         status = 1
     return status if _finish() else 1
+
+
+def _memory_of(plan: Plan, local_rank: int, per_host: int) -> AbstractContextManager[None]:
+    watch_readings()
+    if not plan.without_memory:
+        return nullcontext()
+    from shim.rehearsal.without_memory import without_memory
+
+    return without_memory(local_rank, per_host)
+
+
+def _run_program(plan: Plan) -> None:
+    if plan.as_installed:
+        from shim.substitution.program import run_module, run_script
+
+        (run_module if plan.is_module else run_script)(plan.program[0], list(plan.program[1:]))
+    elif plan.is_module:
+        runpy.run_module(plan.program[0], run_name="__main__", alter_sys=True)
+    else:
+        runpy.run_path(plan.program[0], run_name="__main__")
 
 
 def _finish() -> bool:

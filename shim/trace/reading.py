@@ -111,6 +111,8 @@ class _File:
             self.rank.has_ended = True
         elif kind == "cut":
             self.rank.is_cut = True
+        elif kind == "made_up":
+            self.rank.made_up.append(record["source"])
         elif kind == "world":
             self.world = self.world or record["token"]
         self._definitions.append(made)

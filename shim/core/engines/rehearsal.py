@@ -7,13 +7,19 @@ nobody here can know, as a message, is zeros. ``shim rehearse`` compares afterwa
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from shim._native import Request, check_call
 from shim.core.engines.base import Engine, Tensor
 from shim.core.engines.place import REHEARSAL, Place
 from shim.core.reduce_ops import ReduceOp
+from shim.core.tensors.hollow import is_hollow, take_hollow_tensors
 from shim.errors import ArgumentError, ShimError, StateError
+
+if TYPE_CHECKING:
+    from shim._native import CollectiveName
+
+answered: Callable[[Any], object] = lambda tensors: None  # is told which tensors have got what nobody can know
 
 _AS_OFTEN_AS_RANKS = (ReduceOp.SUM, ReduceOp.PRODUCT, ReduceOp.BXOR, ReduceOp.PREMUL_SUM)
 
@@ -26,14 +32,24 @@ class RehearsalEngine(Engine):
     def __init__(self, place: Place) -> None:
         self.rank, self.size = place.rank, len(place.ranks)
         self._why_unusable = ""
+        take_hollow_tensors()
 
     def arrive(self, request: Request, move: Callable[[Request], object], now: bool = False) -> Any:
+        return self._answer(_Answered(request, move), now)
+
+    def _answer(self, work: _Answered, now: bool) -> Any:
         self._check_usable()
-        work = _Answered(request, move)
         if not now:
             return work
         work.wait()
-        return None
+        return None if work.source < 0 else work.source
+
+    def _carry_out(
+        self, collective: CollectiveName, move: Callable[[Request], object], now: bool, **call: Any
+    ) -> Any:
+        request = check_call(collective, self.rank, self.size, **call)
+        is_told = collective == "broadcast" and self.rank != request.root
+        return self._answer(_Answered(request, move, call["inputs"] if is_told else call.get("outputs")), now)
 
     def barrier(self, now: bool = False, before: str = "") -> Any:
         del before  # what the ranks wait for may be told at any length here
@@ -42,18 +58,15 @@ class RehearsalEngine(Engine):
     def send(self, tensor: Tensor, peer: int, tag: int, now: bool = False) -> Any:
         del tag
         _check_peer(peer, self.size)
-        return self.arrive(check_call("broadcast", 0, 2, inputs=tensor, root=0), _nothing, now)
+        return self._answer(_Answered(check_call("broadcast", 0, 2, inputs=tensor, root=0), _nothing), now)
 
     def receive(self, tensor: Tensor, peer: int | None, tag: int, now: bool = False) -> Any:
         """See ``Engine``. The message is zeros, and where *peer* is any rank, it is of the next one."""
         del tag
         source = (self.rank + 1) % self.size if peer is None else peer
         _check_peer(source, self.size)
-        work = _Answered(check_call("broadcast", 1, 2, inputs=tensor, root=0), _zeros, source)
-        if not now:
-            return work
-        work.wait()
-        return source
+        request = check_call("broadcast", 1, 2, inputs=tensor, root=0)
+        return self._answer(_Answered(request, _zeros, tensor, source), now)
 
     def move_broadcast(self, request: Request) -> None:
         """What the root has is what this rank has."""
@@ -140,12 +153,14 @@ class RehearsalEngine(Engine):
 
 
 class _Answered:
-    """A call whose answer comes when it is started or waited for."""
+    """A call whose answer comes when it is started or waited for, and is *written* to these tensors."""
 
-    def __init__(self, request: Request, move: Callable[[Request], object], source: int = -1) -> None:
+    def __init__(
+        self, request: Request, move: Callable[[Request], object], written: Any = None, source: int = -1
+    ) -> None:
         self._request: Request | None = request
-        self._move = move
-        self._source = source
+        self._move, self._written = move, written
+        self.source = source
 
     def start(self) -> None:
         self.wait()
@@ -153,10 +168,13 @@ class _Answered:
     def wait(self, timeout: float = -1.0) -> None:
         del timeout  # it is there
         request, self._request = self._request, None
-        if request is not None:
-            request.load()
-            self._move(request)
-            request.store()
+        if request is None or any(is_hollow(view.address) for view in request.views):
+            return
+        request.load()
+        self._move(request)
+        request.store()
+        if request.size > 1 and self._written is not None:
+            answered(self._written)
 
     def hold_memory(self) -> None:
         """The request holds it."""
@@ -171,7 +189,7 @@ class _Answered:
         return None
 
     def source_rank(self) -> int:
-        return self._source
+        return self.source
 
 
 def _check_peer(peer: int, size: int) -> None:

@@ -12,6 +12,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from shim.core.tensors.elements import Elements
+from shim.core.tensors.hollow import hollow_address, is_taken
 from shim.core.tensors.kinds_of_devices import EXTENSION, name_in_torch
 from shim.core.tensors.samples import (
     Memory,
@@ -207,7 +208,10 @@ def _stream_of_torch() -> int:
 def _describe_torch(tensor: Any) -> Description:
     if hasattr(tensor, "trigger_wait"):  # the AsyncCollectiveTensor of torch's functional collectives
         tensor = tensor.trigger_wait()
-    if why := why_not_dense(tensor) or why_not_here(tensor):
+    why = why_not_dense(tensor)
+    if not why and is_taken(tensor):
+        return _describe_hollow(tensor)
+    if why := why or why_not_here(tensor):
         raise TensorError(why)
     address = tensor.data_ptr()
     if address == 0 and tensor.numel() > 0:
@@ -218,6 +222,12 @@ def _describe_torch(tensor: Any) -> Description:
     return Description(
         address, dtype, tuple(tensor.shape), tuple(tensor.stride()), _device_of_torch(tensor), False, tensor
     )
+
+
+def _describe_hollow(tensor: Any) -> Description:
+    dtype, shape = str(tensor.dtype).removeprefix("torch."), tuple(map(int, tensor.shape))
+    address = hollow_address(tensor.numel() * tensor.element_size())
+    return Description(address, dtype, shape, tuple(map(int, tensor.stride())), _HOST, False, tensor)
 
 
 def _device_of_torch(tensor: Any) -> tuple[int, int]:

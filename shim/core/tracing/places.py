@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 _PROGRAM, _BETWEEN, INTERNAL, OBJECTS, _WRAPPER = 0, 1, 2, 4, 8  # kinds of modules
 _KINDS: dict[str | None, int] = {}
-_PACKAGES = ("shim.core", "shim.frontends", "shim.substitution", "shim.testing.expected_errors", "torch")
+_PACKAGES = ("shim.core", "shim.frontends", "shim.rehearsal", "shim.substitution", "shim.testing.expected_errors", "torch")
 _INTERNAL = ("shim.core.groups", "shim.testing.expected_errors")  # what the ranks agree on by themselves
 
 

@@ -37,8 +37,13 @@ def recorder_of(rank: int, size: int, key: str) -> Recorder | None:
 
 def name_world(token: str) -> None:
     """Note the name of this process's world, which its ranks have in common and no other run has."""
+    note({"kind": "world", "token": sha256(token.encode()).hexdigest()[:16]})
+
+
+def note(content: dict[str, Any]) -> None:
+    """Add *content* to this process's recording, where there is one."""
     if _recorder is not None and _recorder.process == os.getpid():
-        _recorder.define({"kind": "world", "token": sha256(token.encode()).hexdigest()[:16]})
+        _recorder.define(content)
 
 
 class Recorder:

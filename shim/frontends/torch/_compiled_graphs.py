@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterable, Mapping
 from types import FunctionType
 from typing import Any
 
+from shim.core.tensors.hollow import are_hollow_taken
+
 _REASON = (
     "shim's frontends communicate between graphs, not in them; with fullgraph=True call the functional collectives of "
     "shim.frontends.torch.distributed._functional_collectives, which a graph holds"
@@ -57,13 +59,19 @@ def is_traced() -> bool:
     if not core._len_torch_dispatch_stack():
         return False
     keys = core._TorchDispatchModeKey
-    return any(core._get_dispatch_mode(key) is not None for key in (keys.PROXY, keys.FAKE, keys.FUNCTIONAL))
+    if core._get_dispatch_mode(keys.FAKE) is not None and not are_hollow_taken():
+        return True
+    return any(core._get_dispatch_mode(key) is not None for key in (keys.PROXY, keys.FUNCTIONAL))
 
 
 def is_seen() -> bool:
-    """Tell whether a mode or the profiler of torch, which must be loaded, looks on at the operators that are called here."""
+    """Tell whether a mode or the profiler of torch, which must be loaded, looks on at the operators that are called here.
+
+    Not in a rehearsal: the mode that makes tensors without memory would carry out the operators itself.
+    """
     core: Any = sys.modules["torch._C"]
-    return bool(core._len_torch_dispatch_stack() or core._autograd._profiler_enabled())
+    is_there = core._len_torch_dispatch_stack() or core._autograd._profiler_enabled()
+    return bool(is_there) and not are_hollow_taken()
 
 
 in_graphs(is_traced, lambda: True)

@@ -23,6 +23,7 @@ from shim.frontends.torch._backend.own_record import by_torch
 from shim.frontends.torch._backend.store import EngineStore
 from shim.frontends.torch._calls.work import Work
 from shim.frontends.torch._compiled_graphs import between_graphs
+from shim.frontends.torch._compiled_graphs import is_seen as modes_look_on
 from shim.frontends.torch._errors import torch_function
 from shim.frontends.torch._groups import registry
 from shim.frontends.torch._groups.backends import Backend
@@ -70,12 +71,6 @@ _NEWER_NAMES = {
     "alltoall_base": "all_to_all_single",
     "reduce_scatter_tensor_coalesced": "reduce_scatter_single_coalesced",
 }
-
-
-_active_modes: Callable[[], int] = torch._C._len_torch_dispatch_stack
-
-
-_is_profiled: Callable[[], bool] = torch._C._autograd._profiler_enabled
 
 
 class EngineGroup(ProcessGroup, _TorchGroup):  # type: ignore[misc]  # of Any, as torch gives its methods other types
@@ -181,7 +176,7 @@ def _returning_torchs_work(name: str, method: Callable[..., Any]) -> Callable[..
 
     @functools.wraps(method)
     def call(self: EngineGroup, *arguments: Any, **named: Any) -> EngineWork:
-        if (_active_modes() or _is_profiled() or self.hooks) and own is not None:
+        if own is not None and (self.hooks or modes_look_on()):
             with SeenCall(self, name, arguments, named) as seen:
                 work = own(self, *seen.arguments, **seen.named)
                 return cast(EngineWork, seen.works[-1] if seen.works else work)

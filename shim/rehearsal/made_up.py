@@ -1,0 +1,73 @@
+"""Tells where a program reads a number out of what a rehearsal has made up: what it calls next may depend on it."""
+
+from __future__ import annotations
+
+import functools
+import sys
+import weakref
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+from shim.core.engines import rehearsal
+from shim.core.tensors.hollow import is_taken
+from shim.core.tracing.places import Place, place_of_caller
+from shim.core.tracing.recorder import note
+
+_READINGS = ("item", "tolist", "__bool__", "__int__", "__float__", "__index__")
+_CLASSES = {"torch": "Tensor", "paddle": "Tensor", "mindspore": "Tensor"}  # by module
+_known: dict[object, tuple[weakref.ref[Any], int]] = {}  # tensors that calls have written, and their versions then
+_told: set[str] = set()
+
+
+def watch_readings() -> None:
+    """Note, from now on, readings of the tensors that calls write, in the frameworks that are loaded. Numpy's arrays cannot be watched."""
+    rehearsal.answered = _answered
+    for module, name in _CLASSES.items():
+        kind = getattr(sys.modules.get(module), name, None)
+        for reading in _READINGS if kind is not None else ():
+            if method := getattr(kind, reading, None):
+                with suppress(TypeError, AttributeError):  # of a class whose methods cannot be replaced
+                    setattr(kind, reading, _watched(method))
+
+
+def note_reading() -> None:
+    """Note the line of the program that runs, once."""
+    source = Place(*place_of_caller(1)).text()
+    if source not in _told:
+        _told.add(source)
+        note({"kind": "made_up", "source": source})
+
+
+def _watched(method: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(method)
+    def read(tensor: Any, *arguments: Any, **named: Any) -> Any:
+        with suppress(Exception):
+            if _is_made_up(tensor):
+                note_reading()
+        return method(tensor, *arguments, **named)
+
+    return read
+
+
+def _answered(tensors: Any) -> None:
+    for tensor in tensors if isinstance(tensors, (list, tuple)) else (tensors,):
+        with suppress(Exception):  # what cannot be referred to, and has no address, is not watched
+            _known[_key_of(tensor)] = weakref.ref(tensor), _version_of(tensor)
+
+
+def _is_made_up(tensor: Any) -> bool:
+    """Tell whether *tensor*, or the one whose memory it shows, is as a call has left it."""
+    reference, version = _known.get(_key_of(tensor), (None, 0))
+    written = reference and reference()
+    return written is not None and _version_of(written) == version
+
+
+def _key_of(tensor: Any) -> object:
+    storage = getattr(tensor, "untyped_storage", None)
+    return id(tensor) if storage is None or is_taken(tensor) else ("storage", storage().data_ptr())
+
+
+def _version_of(tensor: Any) -> int:
+    version = getattr(tensor, "_version", 0)
+    return version if isinstance(version, int) else 0
