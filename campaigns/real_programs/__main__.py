@@ -23,7 +23,7 @@ The exit status is 1 where a program that gloo carries out ends otherwise on the
 """
 _LAUNCHER = "torch/distributed/elastic/multiprocessing/api.py"  # where torchrun begins to tell of ranks that failed
 _TAIL = 40  # lines of the output of a run that failed
-_CACHE = Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")).expanduser() / "shim" / "real_programs"
+CACHE = Path(os.environ.get("XDGCACHE_HOME", "~/.cache")).expanduser() / "shim" / "real_programs"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -37,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--output", action="store_true", help="print what the programs print")
     parser.add_argument("--ways", nargs="+", choices=WAYS, default=WAYS, help="how to start them; gloo always")
     parser.add_argument("--installed", action="store_true", help="take the environment as it is, and install nothing")
-    parser.add_argument("--environment", type=Path, default=_CACHE, help="the environment's folder; %(default)s")
+    parser.add_argument("--environment", type=Path, default=CACHE, help="the environment's folder; %(default)s")
     given = parser.parse_args(arguments)
     if unknown := sorted({*given.names}.difference(program.name for program in PROGRAMS)):
         parser.error(f"no program is called {', '.join(unknown)}; --list prints them")

@@ -46,14 +46,11 @@ class Run:
 
 def run(program: Program, way: str, python: Path) -> Run:
     """Run *program* on two ranks, in the environment of *python*, and return how it ended."""
-    variables = {name: value for name, value in os.environ.items() if not name.startswith(("SHIM_", "PYTHON"))}
-    variables |= {"PYTHONPATH": str(_PREAMBLE), "OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
-    variables |= {"HF_HUB_OFFLINE": "1", "CUDA_VISIBLE_DEVICES": "", "TORCH_CPP_LOG_LEVEL": "ERROR"}
-    if way == ENGINE:
-        variables["SHIM_TORCH_BACKEND"] = "1"
     command = [str(python), "-m", *_MODULES[way], str(RANKS), str(program.path)]
     with tempfile.TemporaryDirectory(prefix="real-program-") as folder:
-        variables["REAL_PROGRAMS_RESULTS"] = folder
+        variables = variables_of(Path(folder))
+        if way == ENGINE:
+            variables["SHIM_TORCH_BACKEND"] = "1"
         begun = time.monotonic()
         status, output = _carry_out(command, variables, Path(folder), program.seconds)
         seconds = time.monotonic() - begun
@@ -62,6 +59,14 @@ def run(program: Program, way: str, python: Path) -> Run:
     results = [[entry for entry in of_rank if "name" in entry] for of_rank in kept]
     groups = [sorted({entry["group"] for entry in of_rank if "group" in entry}) for of_rank in kept]
     return Run(_ending(status, output, results, program.seconds), seconds, results, groups, output)
+
+
+def variables_of(folder: Path) -> dict[str, str]:
+    """Return the environment of a run whose ranks leave their results in *folder*."""
+    variables = {name: value for name, value in os.environ.items() if not name.startswith(("SHIM_", "PYTHON"))}
+    variables |= {"PYTHONPATH": str(_PREAMBLE), "OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
+    variables |= {"HF_HUB_OFFLINE": "1", "CUDA_VISIBLE_DEVICES": "", "TORCH_CPP_LOG_LEVEL": "ERROR"}
+    return variables | {"REAL_PROGRAMS_RESULTS": str(folder)}
 
 
 def _carry_out(command: list[str], variables: dict[str, str], folder: Path, limit: float) -> tuple[int | None, str]:

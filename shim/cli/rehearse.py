@@ -17,6 +17,7 @@ import typer
 from shim.cli.run import Arguments, Script
 
 if TYPE_CHECKING:
+    from shim.rehearsal.clusters import Cluster
     from shim.rehearsal.report import Findings
     from shim.rehearsal.running import Ended, Plan
 
@@ -56,6 +57,22 @@ def rehearse(
         ),
     ] = None,
     timeout: Annotated[float, typer.Option(metavar="SECONDS", help="End a rank that takes longer.")] = 300.0,
+    costs: Annotated[
+        bool, typer.Option("--costs", help="Show what a step moves, by operation, inside hosts and between them.")
+    ] = False,
+    cluster: Annotated[
+        str,
+        typer.Option(metavar="HxR", help="Show costs, and how long they take on H hosts of R ranks, such as 128x8."),
+    ] = "",
+    inside: Annotated[
+        str, typer.Option(metavar="RATE,LATENCY", help="Each rank's link to others of its host, in one direction.")
+    ] = "400GB/s,5us",
+    across: Annotated[
+        str, typer.Option(metavar="RATE,LATENCY", help="Each rank's link to other hosts, in one direction.")
+    ] = "50GB/s,15us",
+    page: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write an HTML page with the times that --cluster foretells.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print what was found as JSON.")] = False,
 ) -> None:
     """Run each of N ranks alone, in a world that is not there, and compare what all of them called.
@@ -64,24 +81,34 @@ def rehearse(
     Found are calls that differ, with each rank's line, ranks that would wait for ever, for whom and in which circle, and programs that fail.
     The exit status is 0 if no mistake was found, 1 if one was, and 2 if the command line is wrong.
     """
+    from shim.rehearsal.costs import Costs
     from shim.rehearsal.running import Plan, run_all
 
     if not module and not Path(script).is_file():
         raise typer.BadParameter(f"there is no program {script!r}", param_hint="SCRIPT")
     if no_memory and find_spec("torch") is None:
         raise typer.BadParameter("it is for torch's tensors, and torch is not installed", param_hint="--no-memory")
+    if page is not None and not cluster:
+        raise typer.BadParameter("it shows times, which need --cluster", param_hint="--page")
+    described, per_host = _cluster_of(cluster, inside, across, ranks, per_host)
     wanted = _ranks_in(some, ranks)
     if folder is not None and any(folder.glob("rank*")):
         raise typer.BadParameter(f"{folder} has recordings already; name an empty or a new folder", param_hint="--to")
     where = Path(tempfile.mkdtemp(prefix="shim-rehearsal-")) if folder is None else folder.resolve()
     program = [script, *(arguments or ())]
-    plan = Plan(program, ranks, wanted, per_host or ranks, where, module, as_installed, no_memory, timeout)
+    plan = Plan(program, ranks, wanted, per_host, where, module, as_installed, no_memory, timeout)
     try:
         found = _compared(plan, run_all(plan, _shown_progress(len(wanted))))
+        if (costs or cluster) and found.recording is not None:
+            found.costs = Costs.of(found.recording, per_host, described)
     finally:  # only here: the end of a rank, which is a copy of this process, is not to remove it
         if folder is None:
             shutil.rmtree(where, ignore_errors=True)
     sys.stderr.write("\r\x1b[K" if sys.stderr.isatty() else "")
+    if page is not None and found.costs is not None:
+        from shim.trace.page import as_html
+
+        page.write_text(as_html(found.costs.timed()), encoding="utf-8")
     sys.stdout.write(json.dumps(found.as_json(), indent=1) + "\n" if as_json else found.text())
     raise typer.Exit(0 if found.is_right else 1)
 
@@ -98,6 +125,25 @@ def _compared(plan: Plan, failed: Sequence[Ended]) -> Findings:
     except ArgumentError:  # no rank has entered a world
         return Findings(None, plan.size, failed, Played())
     return Findings(recording, plan.size, failed, play(recording))
+
+
+def _cluster_of(
+    text: str, inside: str, across: str, size: int, per_host: int | None
+) -> tuple[Cluster | None, int]:
+    """Return the cluster that the options describe, if they do, and how many ranks a host of it has."""
+    from shim.errors import ArgumentError
+    from shim.rehearsal.clusters import Cluster, Link
+
+    if not text:
+        return None, per_host or size
+    hosts, _, ranks = text.partition("x")
+    if not (hosts.isdigit() and ranks.isdigit() and int(hosts) * int(ranks) == size and per_host in (None, int(ranks))):
+        wanted = f"{size} ranks" + (f" of which {per_host} are on a host" if per_host else "")
+        raise typer.BadParameter(f"it must be hosts times {wanted}, such as 128x8, got {text!r}", param_hint="--cluster")
+    try:
+        return Cluster(int(ranks), Link.of(inside), Link.of(across)), int(ranks)
+    except ArgumentError as error:
+        raise typer.BadParameter(str(error), param_hint="--inside, --across") from None
 
 
 def _ranks_in(text: str, size: int) -> list[int]:

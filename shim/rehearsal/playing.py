@@ -7,8 +7,9 @@ of more bytes than go at once waits for its receive.
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from shim.rehearsal.signatures import difference
 from shim.trace.calls import Call, Group, Recording
@@ -48,6 +49,14 @@ class HalfMade:
     missing: Sequence[int]
 
 
+class Times(NamedTuple):
+    """When a call begins, when its program waits for it, and when it ends, in seconds; what has not ended ends with its begin."""
+
+    begin: float
+    waited: float | None
+    end: float
+
+
 @dataclass
 class Played:
     """What came of all. *lost* are messages that nobody receives, or asks for."""
@@ -56,43 +65,50 @@ class Played:
     disagreements: list[Disagreement] = field(default_factory=list)
     stuck: list[Stuck] = field(default_factory=list)
     lost: list[Call] = field(default_factory=list)
+    times: dict[tuple[int, int], Times] = field(default_factory=dict)  # of calls, by rank and index
 
     @property
     def is_right(self) -> bool:
         return not (self.half_made or self.disagreements or self.stuck or self.lost)
 
 
-def play(recording: Recording) -> Played:
-    """Play what the ranks of *recording* called, until all are at the end, or no one can go on."""
-    return _Play(recording).result()
+Cost = Callable[[Call], float]  # seconds that a call takes, once all have come
+
+
+def play(recording: Recording, cost: Cost = lambda call: 0.0) -> Played:
+    """Play what the ranks of *recording* called, until all are at the end, or no one can go on, with calls that take as long as *cost* says."""
+    return _Play(recording, cost).result()
 
 
 class _Round:
     """One collective of a group: who has come, with which calls."""
 
-    __slots__ = ("calls", "is_over")
+    __slots__ = ("begin", "calls")
 
     def __init__(self) -> None:
         self.calls: dict[int, Call] = {}
-        self.is_over = False
+        self.begin = 0.0  # when the last of those who have come did
 
 
 class _Play:
-    def __init__(self, recording: Recording) -> None:
-        self._recording = recording
+    def __init__(self, recording: Recording, cost: Cost) -> None:
+        self._recording, self._cost = recording, cost
+        self._clocks: dict[int, float] = defaultdict(float)  # of each rank's program
+        self._free: dict[Key, float] = defaultdict(float)  # when the last operation of a group ends
         self._known = frozenset(recording.ranks)
         self._steps = {rank: deque(steps_of(one.calls)) for rank, one in recording.ranks.items()}
         self._played = Played()
         self._rounds: dict[Key, list[_Round]] = defaultdict(list)  # of each group
         self._come: dict[tuple[int, Key], int] = defaultdict(int)  # how often a rank has come to a group's
         self._differ: set[Key] = set()  # groups whose calls have differed: nobody waits in them any more
-        self._over: set[tuple[int, int]] = set()  # calls, by rank and index, that have ended
+        self._over: dict[tuple[int, int], float] = {}  # when calls, by rank and index, have ended
+        self._waited: dict[tuple[int, int], float] = {}
         self._offers: dict[Key, deque[Call]] = defaultdict(
             deque
         )  # sends without a receive, by group, sender, receiver and tag
         self._wanted: dict[Key, deque[Call]] = defaultdict(deque)  # receives without a send; the sender may be None
         self._round_of: dict[tuple[int, int], tuple[Group, _Round]] = {}
-        self._begun: set[tuple[int, int]] = set()
+        self._begun: dict[tuple[int, int], float] = {}
         self._sleepers: dict[Key, list[int]] = defaultdict(list)  # ranks that wait for what has this key
 
     def result(self) -> Played:
@@ -104,6 +120,10 @@ class _Play:
         for rank in sorted(self._steps):
             if self._steps[rank]:
                 self._played.stuck.append(self._stuck(rank))
+        self._played.times = {
+            name: Times(begin, self._waited.get(name), self._over.get(name, begin))
+            for name, begin in self._begun.items()
+        }
         if not self._played.stuck:
             left = (*self._offers.values(), *self._wanted.values())
             self._played.lost = [call for calls in left for call in calls if not self._unknown_members(call)]
@@ -117,11 +137,15 @@ class _Play:
             call, is_wait = steps[0]
             name = (rank, call.index)
             if not is_wait and name not in self._begun:
-                self._begun.add(name)
+                self._begun[name] = self._clocks[rank]
                 woken += self._begin(rank, call)
-            if name not in self._over and (is_wait or not call.in_background):
-                self._sleepers[name].append(rank)
-                break
+            if is_wait or not call.in_background:
+                if name not in self._over:
+                    self._sleepers[name].append(rank)
+                    break
+                if is_wait:
+                    self._waited[name] = self._clocks[rank]
+                self._clocks[rank] = max(self._clocks[rank], self._over[name])
             steps.popleft()
         return woken
 
@@ -140,16 +164,17 @@ class _Play:
             rounds.append(_Round())
         here = rounds[number]
         here.calls[rank] = call
+        here.begin = max(here.begin, self._clocks[rank])
         self._round_of[rank, call.index] = group, here
         if key in self._differ:
             return self._end(rank, call)
         if any(member not in here.calls for member in group.ranks if member in self._known):
             return []
-        here.is_over = True
+        end = self._free[key] = max(self._free[key], here.begin) + self._cost(call)
         if what := difference(here.calls):
             self._differ.add(key)
             self._played.disagreements.append(Disagreement(group, number + 1, dict(here.calls), what))
-        woken = [one for member, theirs in here.calls.items() for one in self._end(member, theirs)]
+        woken = [one for member, theirs in here.calls.items() for one in self._end(member, theirs, end)]
         if key in self._differ:  # what has come to later ones already waits no more, either
             for later in rounds[number + 1 :]:
                 woken += [one for member, theirs in later.calls.items() for one in self._end(member, theirs)]
@@ -181,13 +206,15 @@ class _Play:
             if given != taken:
                 calls = {sent.rank: sent, received.rank: received}
                 self._played.disagreements.append(Disagreement(sent.shape.group, 0, calls, "another size or dtype"))
-        return self._end(sent.rank, sent) + self._end(received.rank, received)
+        begin = max(self._begun[sent.rank, sent.index], self._begun[received.rank, received.index])
+        end = begin + self._cost(sent)
+        return self._end(sent.rank, sent, end) + self._end(received.rank, received, end)
 
-    def _end(self, rank: int, call: Call) -> list[int]:
+    def _end(self, rank: int, call: Call, end: float | None = None) -> list[int]:
         name = (rank, call.index)
         if name in self._over:
             return []
-        self._over.add(name)
+        self._over[name] = self._clocks[rank] if end is None else end
         return self._sleepers.pop(name, [])
 
     def _unknown_members(self, call: Call) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from shim.rehearsal.costs import Costs
 from shim.rehearsal.playing import Disagreement, HalfMade, Played, Stuck
 from shim.rehearsal.running import Ended
 from shim.trace.calls import Call, Recording
@@ -15,21 +16,23 @@ _MOST_ROWS = 12  # of one finding
 _LAST_LINES = 12  # of what a rank that failed has printed
 
 
-@dataclass(frozen=True)
+@dataclass
 class Findings:
-    """All of them; *failed* are the programs that ended badly."""
+    """All of them; *failed* are the programs that ended badly, and *costs* are there if they were asked for."""
 
     recording: Recording | None
     size: int
     failed: Sequence[Ended]
     played: Played
+    costs: Costs | None = None
 
     @property
     def is_right(self) -> bool:
         return not self.failed and self.played.is_right
 
     def text(self) -> str:
-        return "\n".join(line for part in self._parts() for line in (*part, "")) + self._summary()
+        found = "\n".join(line for part in self._parts() for line in (*part, ""))
+        return found + (f"{self.costs.text()}\n" if self.costs is not None else "") + self._summary()
 
     def _parts(self) -> Iterator[list[str]]:
         if self.failed:
@@ -95,6 +98,7 @@ class Findings:
             ],
             "circle": [one.rank for one in circle_of(self.played.stuck)],
             "lost": [{"rank": call.rank, "call": call.line()} for call in self.played.lost],
+            **({"costs": self.costs.as_json()} if self.costs is not None else {}),
         }
 
 

@@ -28,7 +28,6 @@ _MOST = 1 << 20  # bytes of a new tensor in host memory that has elements
 _HOST = torch.device("cpu")
 _ATEN: Any = torch.ops.aten
 _device: Any = torch.device
-_DEVICE = torch.device("cuda", 0)
 
 
 class _WithoutMemory(FakeTensorMode):  # type: ignore[misc]  # of Any
@@ -41,7 +40,7 @@ class _WithoutMemory(FakeTensorMode):  # type: ignore[misc]  # of Any
         self, func: Any, types: Sequence[type], args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
         given = dict(kwargs or {})
-        if _is_elsewhere(given.get("device")):
+        if _is_elsewhere(given.get("device")):  # from C++, or where functions are not seen
             given["device"] = _HOST
         if any(issubclass(kind, FakeTensor) for kind in types):
             return self._without_memory(func, types, args, given)
@@ -72,7 +71,7 @@ def _number(dtype: torch.dtype) -> Any:
 
 
 def _is_elsewhere(device: Any) -> bool:
-    return device is not None and _device(device).type not in ("cpu", "meta")
+    return isinstance(device, int) or (device is not None and _device(device).type not in ("cpu", "meta"))
 
 
 def _has_tensors(args: Sequence[Any]) -> bool:
@@ -88,30 +87,28 @@ def without_memory(local_rank: int, per_host: int) -> Iterator[None]:
     mode = _WithoutMemory()
     _take_devices(mode, local_rank, per_host)
     torch._C._set_only_lift_cpu_tensors(True)  # for torch.tensor(..., device="cuda")
-    with mode, _NumberedDevices():
+    with mode, _HostForDevices():
         yield
 
 
-class _NumberedDevices(TorchFunctionMode):  # type: ignore[misc]  # of Any
-    """Names the devices that a program numbers, which torch would look for."""
+class _HostForDevices(TorchFunctionMode):  # type: ignore[misc]  # of Any
+    """Puts the host in the place of devices that a program names or numbers, which torch would look for."""
 
     def __torch_function__(
         self, func: Any, types: Sequence[type], args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
         given = dict(kwargs or {})
-        if isinstance(given.get("device"), int):
-            given["device"] = _DEVICE
-        if func is torch.Tensor.to and len(args) > 1 and isinstance(args[1], int):
-            args = (args[0], _DEVICE, *args[2:])
+        if _is_elsewhere(given.get("device")):
+            given["device"] = _HOST
+        if func is torch.Tensor.to and len(args) > 1 and isinstance(args[1], (int, str, _device)):
+            args = (args[0], _HOST if _is_elsewhere(args[1]) else args[1], *args[2:])
         return func(*args, **given)
 
 
 class _Devices(type):
     def __call__(cls, *arguments: Any, **named: Any) -> Any:
-        if len(arguments) == 1 and isinstance(arguments[0], int):
-            return _HOST
-        device = _device(*arguments, **named)
-        return _HOST if _is_elsewhere(device) else device
+        device = arguments[0] if len(arguments) == 1 else _device(*arguments, **named)
+        return _HOST if _is_elsewhere(device) else _device(device)
 
     def __instancecheck__(cls, thing: object) -> bool:
         return isinstance(thing, _device)
