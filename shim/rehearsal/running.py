@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import gc
 import importlib
 import importlib.util
 import os
@@ -10,6 +11,7 @@ import runpy
 import signal
 import sys
 import time
+import weakref
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
@@ -21,6 +23,11 @@ from shim.launch.identity import Share, environment_of_share
 from shim.rehearsal.made_up import watch_readings
 
 _LAST_BYTES = 4000  # of what a rank has printed, to be shown should it fail
+_FRONTENDS = {  # of what a program may have imported as it is installed
+    "torch": "shim.frontends.torch.distributed",
+    "paddle": "shim.frontends.paddle.distributed",
+    "mindspore": "shim.frontends.mindspore.mint.distributed",
+}
 _PAUSE = 0.002  # seconds between two looks at the ranks that run
 _NOT_STARTED = 70  # exit status of a copy that could not begin
 
@@ -66,10 +73,14 @@ def run_all(plan: Plan, told: Callable[[int], object] = lambda number: None) -> 
     """
     plan.folder.mkdir(parents=True, exist_ok=True)
     sys.path.insert(0, "" if plan.is_module else str(Path(plan.program[0]).resolve().parent))
-    own = ["shim.rehearsal.without_memory"] if plan.without_memory else []
-    for name in imports_of(plan) + own:
+    for name in imports_of(plan):
         with suppress(Exception):  # the program's own import will say it
             importlib.import_module(name)
+    _import_what_ranks_need(plan)
+    for finalizer in getattr(weakref.finalize, "_registry", ()):
+        finalizer.atexit = False  # what these clear away is this process's, and takes as long as a small program
+    gc.collect()
+    gc.freeze()  # what the ranks have in common is not to be looked at, and so copied, by each
     waiting, failed, ended = list(reversed(plan.ranks)), [], 0
     running: dict[int, tuple[int, float]] = {}  # by process: the rank, and until when
     try:
@@ -88,6 +99,17 @@ def run_all(plan: Plan, told: Callable[[int], object] = lambda number: None) -> 
             os.kill(process, signal.SIGKILL)
             os.waitpid(process, 0)
     return sorted(failed, key=lambda one: one.rank)
+
+
+def _import_what_ranks_need(plan: Plan) -> None:
+    own = ["shim.core.groups", "shim.core.engines.recording.calls", "shim.core.engines.rehearsal"]
+    if plan.without_memory:
+        own.append("shim.rehearsal.without_memory")
+    if plan.as_installed:
+        own.append("shim.substitution.program")
+        own += [_FRONTENDS[name] for name in _FRONTENDS if name in sys.modules]
+    for name in own:
+        importlib.import_module(name)
 
 
 def imports_of(plan: Plan) -> list[str]:
