@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from shim.rehearsal.clusters import Cluster
     from shim.rehearsal.report import Findings
     from shim.rehearsal.running import Ended, Plan
+    from shim.trace.calls import Recording
 
 
 def rehearse(
@@ -57,6 +58,14 @@ def rehearse(
         ),
     ] = None,
     timeout: Annotated[float, typer.Option(metavar="SECONDS", help="End a rank that takes longer.")] = 300.0,
+    values: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Answer with the values of a job's recording in DIR, where it has them."),
+    ] = None,
+    most_passes: Annotated[
+        int,
+        typer.Option("--passes", metavar="N", min=1, help="Rehearse at most so often, to answer with what ranks pass."),
+    ] = 8,
     costs: Annotated[
         bool, typer.Option("--costs", help="Show what a step moves, by operation, inside hosts and between them.")
     ] = False,
@@ -82,7 +91,7 @@ def rehearse(
     The exit status is 0 if no mistake was found, 1 if one was, and 2 if the command line is wrong.
     """
     from shim.rehearsal.costs import Costs
-    from shim.rehearsal.running import Plan, run_all
+    from shim.rehearsal.running import Plan
 
     if not module and not Path(script).is_file():
         raise typer.BadParameter(f"there is no program {script!r}", param_hint="SCRIPT")
@@ -98,7 +107,7 @@ def rehearse(
     program = [script, *(arguments or ())]
     plan = Plan(program, ranks, wanted, per_host, where, module, as_installed, no_memory, timeout)
     try:
-        found = _compared(plan, run_all(plan, _shown_progress(len(wanted))))
+        found = _in_passes(plan, values, most_passes)
         if (costs or cluster) and found.recording is not None:
             found.costs = Costs.of(found.recording, per_host, described)
     finally:  # only here: the end of a rank, which is a copy of this process, is not to remove it
@@ -113,18 +122,47 @@ def rehearse(
     raise typer.Exit(0 if found.is_right else 1)
 
 
-def _compared(plan: Plan, failed: Sequence[Ended]) -> Findings:
-    """Return what is found in the recordings of *plan*'s ranks, of which those that *failed* ended badly."""
+def _in_passes(plan: Plan, given: Path | None, most: int) -> Findings:
+    """Rehearse *plan* until every rank has got what the others pass, *most* times at most, and return what is found in the last pass.
+
+    What a recording in *given* has is known from the beginning.
+    """
+    from shim.rehearsal.running import run_all
+    from shim.rehearsal.values import Values
+
+    real = Values.of_job(given, plan.values) if given is not None else Values(plan.values)
+    known = real
+    for number in range(1, most + 1):
+        known.use()
+        ended = run_all(plan, _shown_progress(len(plan.ranks), number))
+        recording = _recording_of(plan)
+        seen = real.over(Values.of(recording, plan.values)) if recording is not None else known
+        is_settled = seen.are_those_of(known) or (number == 1 and given is None and seen.are_as_made_up())
+        if is_settled:
+            break
+        known = seen
+    return _compared(plan, recording, ended, number, is_settled)
+
+
+def _recording_of(plan: Plan) -> Recording | None:
     from shim.errors import ArgumentError
-    from shim.rehearsal.playing import Played, play
-    from shim.rehearsal.report import Findings
     from shim.trace.reading import read_recording
 
     try:
-        recording = read_recording(plan.folder)
+        return read_recording(plan.folder)
     except ArgumentError:  # no rank has entered a world
-        return Findings(None, plan.size, failed, Played())
-    return Findings(recording, plan.size, failed, play(recording))
+        return None
+
+
+def _compared(
+    plan: Plan, recording: Recording | None, failed: Sequence[Ended], passes: int, is_settled: bool
+) -> Findings:
+    """Return what is found in *recording*, of *plan*'s ranks, of which those that *failed* ended badly."""
+    from shim.rehearsal.playing import Played, play
+    from shim.rehearsal.report import Findings
+
+    played = Played() if recording is None else play(recording)
+    return Findings(recording, plan.size, failed, played, passes, is_settled)
 
 
 def _cluster_of(
@@ -162,11 +200,11 @@ def _ranks_in(text: str, size: int) -> list[int]:
     return sorted(ranks)
 
 
-def _shown_progress(count: int) -> Callable[[int], object]:
-    """Return what shows on a terminal how many ranks have been rehearsed."""
+def _shown_progress(count: int, passes: int) -> Callable[[int], object]:
+    """Return what shows on a terminal how many ranks have been rehearsed, in which pass."""
 
     def show(number: int) -> None:
-        sys.stderr.write(f"\r{number} of {count} ranks rehearsed")
+        sys.stderr.write(f"\r\x1b[K{number} of {count} ranks rehearsed" + f", pass {passes}" * (passes > 1))
         sys.stderr.flush()
 
     return show if sys.stderr.isatty() and os.environ.get("TERM") != "dumb" else lambda number: None

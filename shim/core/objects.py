@@ -80,15 +80,16 @@ def broadcast(
 ) -> list[Any] | None:
     """Return copies of *root*'s *items* on every other rank, which gives as many of its own, and *items* on *root*."""
     _begin(caller, group)
-    gives = group.rank == root or group.is_rehearsed
+    gives = group.rank == root or group.is_rehearsed  # where the root's are not known, these stand for them
     packed = [_pack(caller, group, item, form) for item in items] if gives else []
     if calls.barrier(caller, group, True, f"broadcast of {_number(len(items), form)}") is ABSENT:
         return None
     sizes = array("q", map(len, packed) if gives else bytes(8 * len(items)))
     calls.broadcast(caller, group, sizes, root, now=True)
-    everything = _joined(caller, group, packed) if gives else _room(caller, group, sum(sizes))
+    is_own = sizes.tolist() == [len(one) for one in packed]
+    everything = _joined(caller, group, packed) if gives and is_own else _room(caller, group, sum(sizes))
     calls.broadcast(caller, group, everything, root).wait()
-    return list(items) if gives else _unpack(group, everything, sizes, form)
+    return list(items) if group.rank == root else _unpack(group, everything, sizes, form)
 
 
 def scatter(caller: Caller, group: ProcessGroup, items: Sequence[Any] | None, root: int, form: Format = PICKLES) -> Any:
@@ -102,7 +103,7 @@ def scatter(caller: Caller, group: ProcessGroup, items: Sequence[Any] | None, ro
     calls.scatter(caller, group, size, sizes, root, now=True)
     mine = _room(caller, group, size[0])
     calls.scatter(caller, group, mine, _joined(caller, group, packed), root, sizes.tolist() or None).wait()
-    return pickles.unpacked(group, mine, form) if mine or not group.is_rehearsed else None
+    return _unpack(group, mine, [len(mine)], form)[0]
 
 
 def send(
@@ -157,7 +158,8 @@ def receive(
         return None
     first.wait()
     source = first.source_rank()
-    if group.is_rehearsed:  # nobody knows what it would be
+    is_unknown = group.is_rehearsed and not any(header)
+    if is_unknown:
         header[:] = array("q", [count, 0, form.number])
     sent, size, number = header
     if sent == _REFUSED:
@@ -178,7 +180,7 @@ def receive(
         raise caller.explain(
             MismatchError(f"{group.label(source)} sent {_number(sent, form)} where this rank receives {count}"), group
         )
-    if group.is_rehearsed:
+    if is_unknown:
         return Received([None] * count, source)
     sizes = array("q", content[: 8 * count])
     return Received(_unpack(group, memoryview(content)[8 * count :], sizes, form), source)
@@ -238,7 +240,13 @@ def unpicklable(raised: Exception) -> TensorError | OutOfMemoryError:
 def _unpack(group: ProcessGroup, everything: bytearray | memoryview, sizes: Sequence[int], form: Format) -> list[Any]:
     """Return the objects whose pickles of *sizes* bytes lie in *everything* one after the other."""
     view = memoryview(everything)
-    return [
-        pickles.unpacked(group, view[end - size : end], form)
-        for size, end in zip(sizes, accumulate(sizes), strict=True)
-    ]
+    unpacked = _unpacked_if_known if group.is_rehearsed else pickles.unpacked
+    return [unpacked(group, view[end - size : end], form) for size, end in zip(sizes, accumulate(sizes), strict=True)]
+
+
+def _unpacked_if_known(group: ProcessGroup, data: memoryview, form: Format) -> Any:
+    """Return the object of a rehearsal's *data*, None where that is made up: the part of another pickle, or zeros."""
+    try:
+        return pickles.unpacked(group, data, form)
+    except Exception:  # as a pickle that is none may raise anything
+        return None

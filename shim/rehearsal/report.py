@@ -24,6 +24,8 @@ class Findings:
     size: int
     failed: Sequence[Ended]
     played: Played
+    passes: int = 1
+    is_settled: bool = True  # every rank has got what the others pass
     costs: Costs | None = None
 
     @property
@@ -66,6 +68,10 @@ class Findings:
         told = f"{len(ranks)} of {self.size} ranks rehearsed: {calls} calls in {len(groups)} group{'s' * (len(groups) != 1)}"
         if len(ranks) < self.size:
             told += "; what the others would have called was not compared"
+        if self.passes > 1:
+            told += f"; {self.passes} passes"
+        if not self.is_settled:
+            told += ", of which the last still changed what ranks pass to each other"
         return f"{told}: {'no mistake was found' if self.is_right else 'see above'}.\n"
 
     def as_json(self) -> dict[str, Any]:
@@ -75,6 +81,8 @@ class Findings:
             "size": self.size,
             "ranks": sorted(ranks),
             "is_right": self.is_right,
+            "passes": self.passes,
+            "is_settled": self.is_settled,
             "made_up": sorted({line for one in ranks.values() for line in one.made_up}),
             "failed": [
                 {"rank": one.rank, "status": one.status, "last_lines": list(one.last_lines)} for one in self.failed

@@ -12,12 +12,17 @@ import signal
 import sys
 import time
 import weakref
+from base64 import b64encode
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from shim.core.engines import known_values
 from shim.core.job.rehearsal import VARIABLE
+from shim.core.job.stores import rehearsed
+from shim.core.tracing.layout import SUFFIX
+from shim.core.tracing.recorder import note
 from shim.launch.endings import dying_with
 from shim.launch.identity import Share, environment_of_share
 from shim.rehearsal.made_up import watch_readings
@@ -52,6 +57,11 @@ class Plan:
     timeout: float = 300.0
     at_once: int = field(default_factory=lambda: len(os.sched_getaffinity(0)))
 
+    @property
+    def values(self) -> Path:
+        """The folder of what calls have passed, by digest."""
+        return self.folder / "values"
+
     def output_of(self, rank: int) -> Path:
         return self.folder / f"rank{rank}.out"
 
@@ -72,11 +82,14 @@ def run_all(plan: Plan, told: Callable[[int], object] = lambda number: None) -> 
     Call it in a process of one thread: its copies find everything as the imports have left it.
     """
     plan.folder.mkdir(parents=True, exist_ok=True)
+    for old in plan.folder.glob(f"rank*{SUFFIX}"):  # of the pass before
+        old.unlink()
     sys.path.insert(0, "" if plan.is_module else str(Path(plan.program[0]).resolve().parent))
+    _import_what_ranks_need(plan)
     for name in imports_of(plan):
         with suppress(Exception):  # the program's own import will say it
             importlib.import_module(name)
-    _import_what_ranks_need(plan)
+    _import_frontends(plan)
     for finalizer in getattr(weakref.finalize, "_registry", ()):
         finalizer.atexit = False  # what these clear away is this process's, and takes as long as a small program
     gc.collect()
@@ -107,9 +120,14 @@ def _import_what_ranks_need(plan: Plan) -> None:
         own.append("shim.rehearsal.without_memory")
     if plan.as_installed:
         own.append("shim.substitution.program")
-        own += [_FRONTENDS[name] for name in _FRONTENDS if name in sys.modules]
     for name in own:
         importlib.import_module(name)
+
+
+def _import_frontends(plan: Plan) -> None:
+    for name in _FRONTENDS if plan.as_installed else ():
+        if name in sys.modules:
+            importlib.import_module(_FRONTENDS[name])
 
 
 def imports_of(plan: Plan) -> list[str]:
@@ -179,9 +197,11 @@ def _run(plan: Plan, rank: int) -> int:
     first = host * plan.per_host
     share = Share(first, min(plan.per_host, plan.size - first), plan.size, host, -(-plan.size // plan.per_host))
     told = environment_of_share(share, rank, f"rehearsal{plan.size}", ())
-    told |= {VARIABLE: str(plan.size), "SHIM_TRACE": str(plan.folder), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "1"}
+    told |= {VARIABLE: str(plan.size), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "1"}
+    told |= {"SHIM_TRACE": str(plan.folder), "SHIM_TRACE_DIGESTS": "1", "SHIM_TRACE_VALUES": str(plan.values)}
     os.environ.clear()
     os.environ.update(told)
+    rehearsed.known, rehearsed.told = known_values.stored, _note_stored
     sys.argv = list(plan.program)
     status = 0
     try:
@@ -215,6 +235,10 @@ def _run_program(plan: Plan) -> None:
         runpy.run_module(plan.program[0], run_name="__main__", alter_sys=True)
     else:
         runpy.run_path(plan.program[0], run_name="__main__")
+
+
+def _note_stored(where: str, key: bytes, value: bytes) -> None:
+    note({"kind": "stored", "where": where, "key": b64encode(key).decode(), "value": b64encode(value).decode()})
 
 
 def _finish() -> bool:

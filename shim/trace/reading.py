@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64decode
 from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Any
@@ -111,6 +112,8 @@ class _File:
             self.rank.has_ended = True
         elif kind == "cut":
             self.rank.is_cut = True
+        elif kind == "stored":
+            self.rank.stored[record["where"], b64decode(record["key"])] = b64decode(record["value"])
         elif kind == "made_up":
             self.rank.made_up.append(record["source"])
         elif kind == "world":

@@ -102,16 +102,17 @@ def test_calls_return_what_there_would_be_if_all_ranks_passed_the_same(
             dist.send(np.ones(3), other)
         every = [None] * size
         dist.all_gather_object(every, {"rank": rank})
-        assert every == [{"rank": rank}] * size
+        assert every == [{"rank": one} for one in range(size)]
         items = [{"rank": rank}]
         dist.broadcast_object_list(items, 3)
-        assert items == [{"rank": rank}]
+        assert items == [{"rank": 3}]
         assert int(os.environ["LOCAL_RANK"]) == rank % 4 and int(os.environ["LOCAL_WORLD_SIZE"]) == 4
         """,
         options=("--nproc-per-node", "4", "--to", str(tmp_path / "kept")),
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert "8 of 8 ranks rehearsed" in done.stdout
+    assert "; 3 passes: " in done.stdout  # the second has the objects that were gathered, the third the one of rank 3
     assert done.stdout.endswith("no mistake was found.\n")
     assert len(list((tmp_path / "kept").glob("rank*.shimtrace"))) == RANKS
 

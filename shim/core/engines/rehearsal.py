@@ -1,15 +1,18 @@
 """The engine of a rehearsal (``SHIM_REHEARSE``): the world's other ranks are not there, and every call is answered at once.
 
-The answer is what there would be if every rank had passed what this one did: a sum is so many times the input, a gather is copies. What
-nobody here can know, as a message, is zeros. ``shim rehearse`` compares afterwards what all ranks would have called.
+The answer is what the other ranks have passed, where that was recorded before. Otherwise it is what there would be if every rank had passed
+what this one did: a sum is so many times the input, a gather is copies; and what nobody here can know, as a message, is zeros.
+``shim rehearse`` compares afterwards what all ranks would have called.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from shim._native import Request, check_call
+from shim.core.engines import known_values
 from shim.core.engines.base import Engine, Tensor
 from shim.core.engines.place import REHEARSAL, Place
 from shim.core.reduce_ops import ReduceOp
@@ -32,10 +35,21 @@ class RehearsalEngine(Engine):
     def __init__(self, place: Place) -> None:
         self.rank, self.size = place.rank, len(place.ranks)
         self._why_unusable = ""
+        self._key = known_values.new_group_key(place.name, place.ranks)
+        self._number = 0  # of collectives
+        self._messages: Counter[tuple[Any, ...]] = Counter()  # that were received
         take_hollow_tensors()
 
     def arrive(self, request: Request, move: Callable[[Request], object], now: bool = False) -> Any:
-        return self._answer(_Answered(request, move), now)
+        return self._arrived(_Answered(request, move), now)
+
+    def _arrived(self, work: _Answered, now: bool) -> Any:
+        request = work.request
+        assert request is not None
+        from_root = request.collective in ("broadcast", "scatter")
+        work.key, work.senders = (self._key, self._number), (request.root,) if from_root else range(self.size)
+        self._number += 1
+        return self._answer(work, now)
 
     def _answer(self, work: _Answered, now: bool) -> Any:
         self._check_usable()
@@ -49,7 +63,7 @@ class RehearsalEngine(Engine):
     ) -> Any:
         request = check_call(collective, self.rank, self.size, **call)
         is_told = collective == "broadcast" and self.rank != request.root
-        return self._answer(_Answered(request, move, call["inputs"] if is_told else call.get("outputs")), now)
+        return self._arrived(_Answered(request, move, call["inputs"] if is_told else call.get("outputs")), now)
 
     def barrier(self, now: bool = False, before: str = "") -> Any:
         del before  # what the ranks wait for may be told at any length here
@@ -62,11 +76,21 @@ class RehearsalEngine(Engine):
 
     def receive(self, tensor: Tensor, peer: int | None, tag: int, now: bool = False) -> Any:
         """See ``Engine``. The message is zeros, and where *peer* is any rank, it is of the next one."""
-        del tag
-        source = (self.rank + 1) % self.size if peer is None else peer
+        source = self._sender_to(tag) if peer is None else peer
         _check_peer(source, self.size)
         request = check_call("broadcast", 1, 2, inputs=tensor, root=0)
-        return self._answer(_Answered(request, _zeros, tensor, source), now)
+        work = _Answered(request, _zeros, tensor, source)
+        work.key, work.senders = self._message(source, tag), (source,)
+        self._messages[source, tag] += 1
+        return self._answer(work, now)
+
+    def _message(self, source: int, tag: int) -> known_values.Key:
+        return self._key, source, self.rank, tag, self._messages[source, tag]
+
+    def _sender_to(self, tag: int) -> int:
+        """Return who sends what this rank receives from anyone."""
+        others = [(self.rank + 1 + place) % self.size for place in range(self.size - 1)] or [self.rank]
+        return next((one for one in others if known_values.is_known(self._message(one, tag))), others[0])
 
     def move_broadcast(self, request: Request) -> None:
         """What the root has is what this rank has."""
@@ -158,7 +182,9 @@ class _Answered:
     def __init__(
         self, request: Request, move: Callable[[Request], object], written: Any = None, source: int = -1
     ) -> None:
-        self._request: Request | None = request
+        self.request: Request | None = request
+        self.key: known_values.Key = ()
+        self.senders: Sequence[int] = ()
         self._move, self._written = move, written
         self.source = source
 
@@ -167,13 +193,15 @@ class _Answered:
 
     def wait(self, timeout: float = -1.0) -> None:
         del timeout  # it is there
-        request, self._request = self._request, None
+        request, self.request = self.request, None
         if request is None or any(is_hollow(view.address) for view in request.views):
             return
         request.load()
-        self._move(request)
+        is_known = bool(request.outputs) and known_values.answer(request, self.key, self.senders)
+        if not is_known:
+            self._move(request)
         request.store()
-        if request.size > 1 and self._written is not None:
+        if request.size > 1 and self._written is not None and not is_known:
             answered(self._written)
 
     def hold_memory(self) -> None:
@@ -183,7 +211,7 @@ class _Answered:
         """What a message brings is zeros, whoever writes when."""
 
     def is_completed(self) -> bool:
-        return self._request is None
+        return self.request is None
 
     def exception(self) -> ShimError | None:
         return None

@@ -12,11 +12,15 @@ from contextlib import suppress
 from hashlib import sha256
 from typing import Any
 
+from shim.core.job.rehearsal import VARIABLE as REHEARSED
 from shim.core.job.variables import Variables
 from shim.core.tracing.layout import MAGIC, SUFFIX, VERSION, definition_record
 from shim.errors import ArgumentError
 
+_MOST_OF_REHEARSALS = 1 << 16  # which answer with them in the next pass
+
 _recorder: Recorder | None = None
+_early: list[dict[str, Any]] = []  # what was noted before there was a recorder
 
 
 def recorder_of(rank: int, size: int, key: str) -> Recorder | None:
@@ -32,6 +36,8 @@ def recorder_of(rank: int, size: int, key: str) -> Recorder | None:
         if not digests.isdecimal() or int(digests) >= 1 << 64:
             raise ArgumentError(f"SHIM_TRACE_DIGESTS must be 0, 1, or another key of 64 bits, got {digests!r}")
         _recorder = Recorder(folder, rank, size, key, int(digests))
+        while _early:
+            _recorder.define(_early.pop(0))
     return _recorder
 
 
@@ -41,9 +47,11 @@ def name_world(token: str) -> None:
 
 
 def note(content: dict[str, Any]) -> None:
-    """Add *content* to this process's recording, where there is one."""
+    """Add *content* to this process's recording, where there is one or will be."""
     if _recorder is not None and _recorder.process == os.getpid():
         _recorder.define(content)
+    elif _recorder is None and os.environ.get("SHIM_TRACE"):
+        _early.append(content)
 
 
 class Recorder:
@@ -58,6 +66,7 @@ class Recorder:
         self.process = os.getpid()
         self.folder = folder
         self.digest_key = digest_key  # 0 for none
+        self.most = _MOST_OF_REHEARSALS if os.environ.get(REHEARSED) else 0  # bytes of integers that have digests; all data
         self.path, file = _new_file(folder, rank)
         self.calls = CallRecords(file)
         self._lock = threading.RLock()

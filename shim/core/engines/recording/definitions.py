@@ -6,6 +6,7 @@ import ctypes
 import os
 from collections.abc import Sequence
 from contextlib import suppress
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import numpy as np
 from shim._native import View, dtype_bytes, elements_digest
 from shim.core.engines.base import Tensors, check_call
 from shim.core.reduce_ops import ReduceOp
+from shim.core.tensors.hollow import is_hollow
 from shim.core.tracing.places import INTERNAL, OBJECTS, Place
 
 # The arguments of each collective besides its tensors, in the order in which they are given here.
@@ -86,12 +88,15 @@ def _are_bytes(told: dict[str, Any]) -> bool:
     return all(dtype == "uint8" for one in told.values() if one for dtype, _ in one["tensors"])
 
 
-def digest_of(tensors: Tensors, key: int) -> int | None:
-    """Return the digest under *key*, of 64 bits, of the bytes of *tensors*, one or a list, in row-major order one after the other; None where they cannot be read.
+def digest_of(tensors: Tensors, key: int, most: int = 0) -> int | None:
+    """Return the digest under *key*, of 64 bits, of the bytes of *tensors*, one or a list, in row-major order one after the other; None where they cannot be read,
+    or where there are other than integers, or more than *most* bytes, unless that is 0.
 
     So a list of parts and one tensor that is made of them have the same.
     """
     try:
+        if most and not _is_of_few_integers(tensors, most):
+            return None
         digest = elements_digest(tensors, key)
     except Exception:  # the engine says what is wrong with them
         return None
@@ -99,6 +104,14 @@ def digest_of(tensors: Tensors, key: int) -> int | None:
         with suppress(OSError, ValueError):  # negative strides
             _keep_values(tensors, os.path.join(folder, f"{digest:016x}"))
     return digest
+
+
+def _is_of_few_integers(tensors: Tensors, most: int) -> bool:
+    items = tensors if isinstance(tensors, (list, tuple)) else (tensors,)
+    views = [check_call("broadcast", 0, 1, inputs=item, root=0).views[0] for item in items]
+    if any("int" not in view.dtype and view.dtype != "bool" or is_hollow(view.address) for view in views):
+        return False
+    return sum(dtype_bytes(view.dtype) * prod(view.shape) for view in views) <= most
 
 
 def _keep_values(tensors: Tensors, path: str) -> None:

@@ -89,7 +89,7 @@ class RecordedWork(WorkLayer):
             return
         self._state = _ENDED
         if self._outputs is not None:
-            digest = digest_of(self._outputs, self._recorder.digest_key)
+            digest = digest_of(self._outputs, self._recorder.digest_key, self._recorder.most)
             self._outputs = None
             if digest is not None:
                 self._flags |= OUTPUT_DIGEST

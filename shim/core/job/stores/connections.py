@@ -13,6 +13,7 @@ from contextlib import suppress
 from typing import TypeVar
 
 from shim.core.job.stores.base import Store
+from shim.core.job.stores.rehearsed import RehearsedTable
 from shim.core.job.stores.server import Answer, Server
 from shim.core.job.stores.table import VERSION, WAITING, Operation, packed
 from shim.core.sockets.frames import BadFrame, Fields, Sealing, receive, receive_frame
@@ -31,9 +32,9 @@ class ServedStore(Store):
     """A store that one process serves to others, and to itself. Its ``server``, where it has one, ends when no other store has it."""
 
     server: Server | None
-    _connections: Connections
+    _connections: Connections | RehearsedTable
 
-    def _connect(self) -> Connections:
+    def _connect(self) -> Connections | RehearsedTable:
         raise NotImplementedError
 
     def request(self, operation: Operation, fields: Sequence[bytes], timeout: float | None = None) -> list[bytes]:

@@ -12,6 +12,7 @@ from functools import partial
 
 from shim.core.job.stores.base import DEFAULT_TIMEOUT, Store, timed_out
 from shim.core.job.stores.connections import Connections, ServedStore
+from shim.core.job.stores.rehearsed import RehearsedTable, is_rehearsed
 from shim.core.job.stores.server import Server
 from shim.core.job.stores.table import MUTATING, Operation, Table
 from shim.core.sockets.listening import listening_at, stranger_at
@@ -41,7 +42,9 @@ class LocalStore(ServedStore):
         """Serve it, unless another process does, which may end before this one has connected."""
         self.server = self.server or _serve(self._address)
 
-    def _connect(self) -> Connections:
+    def _connect(self) -> Connections | RehearsedTable:
+        if is_rehearsed():
+            return RehearsedTable(self.name)
         return Connections(f"the name {self.name!r}", partial(_connection_to, self._address))
 
 

@@ -8,6 +8,7 @@ from functools import partial
 
 from shim.core.job.stores.base import DEFAULT_TIMEOUT
 from shim.core.job.stores.connections import Connections, ServedStore
+from shim.core.job.stores.rehearsed import RehearsedTable, is_rehearsed
 from shim.core.job.stores.server import Server, listen
 from shim.core.job.stores.table import Operation
 from shim.errors import ArgumentError
@@ -38,7 +39,7 @@ class TCPStore(ServedStore):
         if not 0 <= port < 65536:
             raise ArgumentError(f"port must be in 0..65535, got {port}")
         self.host = host
-        self.server = _server(host, port, listen_fd, shared) if is_server else None
+        self.server = _server(host, port, listen_fd, shared) if is_server and not is_rehearsed() else None
         self.port = port if self.server is None else self.server.port
         self._connections = self._connect()
         try:
@@ -49,7 +50,9 @@ class TCPStore(ServedStore):
             self.close()
             raise
 
-    def _connect(self) -> Connections:
+    def _connect(self) -> Connections | RehearsedTable:
+        if is_rehearsed():
+            return RehearsedTable(f"{self.host}:{self.port}")
         host = self.host if self.server is None else self.server.address
         return Connections(f"{self.host}:{self.port}", partial(_connection_to, host, self.port))
 
