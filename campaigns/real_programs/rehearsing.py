@@ -19,8 +19,8 @@ from shim.trace.calls import Recording
 from shim.trace.reading import read_recording
 
 _WAYS = {
-    "run": ("trace", "run", "--as-installed"),
-    "rehearsed": ("rehearse", "--as-installed"),
+    "real run": ("trace", "run", "--as-installed"),
+    "rehearsal": ("rehearse", "--as-installed"),
 }
 
 
@@ -55,7 +55,7 @@ def _compared(program: Program, ranks: int, python: Path) -> str:
     recordings = []
     with tempfile.TemporaryDirectory(prefix="rehearsed-") as folder:
         for way, command in _WAYS.items():
-            place = Path(folder, way)
+            place = Path(folder, way[:4])  # of one length, as programs exchange paths
             place.mkdir()
             ended = subprocess.run(
                 [str(python), "-m", "shim", *command, "-n", str(ranks), "--to", str(place / "calls"), str(program.path)],
@@ -68,7 +68,7 @@ def _compared(program: Program, ranks: int, python: Path) -> str:
             )
             if ended.returncode:
                 lines = (ended.stdout + ended.stderr).strip().splitlines()
-                return f"{way}: ended with {ended.returncode}: {' / '.join(lines[-6:])}"[:1500]
+                return f"{way}: ended with {ended.returncode}: {chr(10).join(lines[-40:])}"
             recordings.append(read_recording(place / "calls"))
     one, other = ([list(_calls_of(recording, rank)) for rank in range(ranks)] for recording in recordings)
     for rank in range(ranks):
@@ -82,8 +82,8 @@ def _calls_of(recording: Recording, rank: int) -> Iterator[str]:
     for call in recording.ranks[rank].calls:
         shape = call.shape
         if not shape.is_internal:
-            of_objects = f"{shape.collective} of objects, root {shape.root}, peer {shape.peer}, at {shape.source}"
-            yield f"{of_objects if shape.is_of_objects else call.line()} of ranks {shape.group.ranks}"
+            of_objects = f"{shape.collective} of objects, root {shape.root}, peer {shape.peer}"
+            yield f"{of_objects if shape.is_of_objects else shape.text()} of ranks {shape.group.ranks}"
 
 
 if __name__ == "__main__":

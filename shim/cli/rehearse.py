@@ -65,7 +65,7 @@ def rehearse(
     most_passes: Annotated[
         int,
         typer.Option("--passes", metavar="N", min=1, help="Rehearse at most so often, to answer with what ranks pass."),
-    ] = 8,
+    ] = 30,
     costs: Annotated[
         bool, typer.Option("--costs", help="Show what a step moves, by operation, inside hosts and between them.")
     ] = False,
@@ -130,17 +130,15 @@ def _in_passes(plan: Plan, given: Path | None, most: int) -> Findings:
     from shim.rehearsal.running import run_all
     from shim.rehearsal.values import Values
 
-    real = Values.of_job(given, plan.values) if given is not None else Values(plan.values)
-    known = real
+    known = Values(plan.values)
+    if given is not None:
+        known.take_job(given)
     for number in range(1, most + 1):
-        known.use()
-        ended = run_all(plan, _shown_progress(len(plan.ranks), number))
-        recording = _recording_of(plan)
-        seen = real.over(Values.of(recording, plan.values)) if recording is not None else known
-        is_settled = seen.are_those_of(known) or (number == 1 and given is None and seen.are_as_made_up())
-        if is_settled:
+        known.begin_pass()
+        ended = run_all(plan, known, _shown_progress(len(plan.ranks), number))
+        if is_settled := known.is_settled():
             break
-        known = seen
+    recording = _recording_of(plan)
     return _compared(plan, recording, ended, number, is_settled)
 
 

@@ -23,9 +23,12 @@ from shim.core.job.rehearsal import VARIABLE
 from shim.core.job.stores import rehearsed
 from shim.core.tracing.layout import SUFFIX
 from shim.core.tracing.recorder import note
+from shim.errors import ArgumentError
 from shim.launch.endings import dying_with
 from shim.launch.identity import Share, environment_of_share
 from shim.rehearsal.made_up import watch_readings
+from shim.rehearsal.values import Values
+from shim.trace.reading import read_rank
 
 _LAST_BYTES = 4000  # of what a rank has printed, to be shown should it fail
 _FRONTENDS = {  # of what a program may have imported as it is installed
@@ -76,9 +79,10 @@ class Ended:
     last_lines: Sequence[str]
 
 
-def run_all(plan: Plan, told: Callable[[int], object] = lambda number: None) -> list[Ended]:
+def run_all(plan: Plan, values: Values, told: Callable[[int], object] = lambda number: None) -> list[Ended]:
     """Run the ranks of *plan*, and return how those ended that failed. After each end, *told* is given how many have ended.
 
+    What each has passed is put into *values*, from which those answer that begin later. The first runs alone: others often wait for it.
     Call it in a process of one thread: its copies find everything as the imports have left it.
     """
     plan.folder.mkdir(parents=True, exist_ok=True)
@@ -98,12 +102,16 @@ def run_all(plan: Plan, told: Callable[[int], object] = lambda number: None) -> 
     running: dict[int, tuple[int, float]] = {}  # by process: the rank, and until when
     try:
         while waiting or running:
-            while waiting and len(running) < plan.at_once:
+            while waiting and len(running) < (plan.at_once if ended else 1):
                 rank = waiting.pop()
+                values.begin(rank)
                 running[_started(plan, rank)] = rank, time.monotonic() + plan.timeout
             process, how, is_late = _next_end(running)
             rank, _ = running.pop(process)
             ended += 1
+            for path in plan.folder.glob(f"rank{rank}{SUFFIX}"):
+                with suppress(ArgumentError):  # of a rank that was killed
+                    values.add(read_rank(path))
             told(ended)
             if how or is_late:
                 failed.append(Ended(rank, how, is_late, _last_lines(plan.output_of(rank))))
@@ -131,7 +139,7 @@ def _import_frontends(plan: Plan) -> None:
 
 
 def imports_of(plan: Plan) -> list[str]:
-    """Return the modules that the program's own file imports and that are installed, not its neighbours."""
+    """Return the modules that the program's own file imports and that are installed."""
     path = _path_of(plan)
     if path is None:
         return []
@@ -143,8 +151,7 @@ def imports_of(plan: Plan) -> list[str]:
     names += [
         node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module and not node.level
     ]
-    own = {Path.cwd(), path.resolve().parent}
-    return [name for name in dict.fromkeys(names) if _is_installed(name.partition(".")[0], own)]
+    return [name for name in dict.fromkeys(names) if _is_installed(name.partition(".")[0])]
 
 
 def _path_of(plan: Plan) -> Path | None:
@@ -156,15 +163,15 @@ def _path_of(plan: Plan) -> Path | None:
     return None
 
 
-def _is_installed(root: str, own: set[Path]) -> bool:
-    """Tell whether the package *root* lies in none of the program's *own* folders, whose modules are for the ranks alone."""
+def _is_installed(root: str) -> bool:
+    """Tell whether the package *root* is Python's, or lies where packages are installed. Others may ask at once which rank they are."""
     if root in sys.stdlib_module_names:
         return True
     with suppress(ImportError, ValueError):
         found = importlib.util.find_spec(root)
         places = [] if found is None else [found.origin, *(found.submodule_search_locations or ())]
-        folders = {folder for place in filter(None, places) for folder in Path(place).resolve().parents}
-        return bool(folders) and not folders & own
+        folders = {folder for place in filter(None, places) for folder in Path(place).parents}
+        return any(any(folder.glob("*.dist-info")) for folder in folders)
     return False
 
 

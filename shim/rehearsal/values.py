@@ -1,80 +1,115 @@
-"""What the ranks of a recording have passed to each other, for those of the next pass of a rehearsal: small integers, such as sizes and pickles.
+"""What the ranks of a recording have passed to each other, for those of the next pass of a rehearsal: sizes, pickles and other small integers,
+and single numbers.
 
-A pass is right when every rank has got what the others have passed in it.
+A pass is right when every rank has got what the others have passed in it. Other numbers than integers matter if a program reads some.
 """
 
 from __future__ import annotations
 
 import shutil
-from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Set
 from pathlib import Path
 from typing import Any
 
 from shim._native import dtype_bytes
 from shim.core.engines.known_values import GroupKey, Key, Sent, know
-from shim.trace.calls import Call, Group, RankRecording, Recording
+from shim.trace.calls import Call, Group, RankRecording
 from shim.trace.reading import read_recording
 
 
-@dataclass
 class Values:
-    """By call and group rank what was passed, whose bytes are in *folder*, and by store and key what was stored."""
+    """What was passed, by call and group rank, whose bytes are in *folder*, and what was stored, by store and key.
 
-    folder: Path
-    sent: dict[Key, dict[int, Sent]] = field(default_factory=dict)
-    stored: dict[tuple[str, bytes], bytes] = field(default_factory=dict)
-    got: dict[Key, dict[int, int | None]] = field(default_factory=dict)  # digests of what ranks have received
+    The ranks of a pass are added as they end, so that those that begin later know of them.
+    """
 
-    @classmethod
-    def of(cls, recording: Recording, folder: Path) -> Values:
-        values = cls(folder)
-        for one in recording.ranks.values():
-            values.stored |= one.stored
-            for key, rank, call in _calls_of(one):
-                values._add(key, rank, call)
-        return values
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._sent: dict[Key, dict[int, Sent]] = {}
+        self._stored: dict[tuple[str, bytes], bytes] = {}
+        self._given: frozenset[Key] = frozenset()  # of a real job
+        self._of_ranks: dict[int, dict[Key, Sent]] = {}
+        self.begin_pass()
 
-    @classmethod
-    def of_job(cls, path: Path, folder: Path) -> Values:
-        """Return those of a real job, recorded in *path* with its values in ``path/values``, and put these into *folder*."""
-        shutil.copytree(path / "values", folder, dirs_exist_ok=True)
-        return cls.of(read_recording(path), folder)
+    def begin_pass(self) -> None:
+        """Have what the ranks pass from now on be compared with what is known."""
+        self._got: dict[Key, dict[int, int | None]] = defaultdict(dict)  # digests of what ranks have received
+        self._changed: dict[Key, set[int]] = defaultdict(set)  # who has passed something else than was known
+        self._began: dict[int, int] = {}  # how many ranks had ended when a rank began
+        self._ended: dict[int, int] = {}  # which of them it was
+        self._stored_anew = self._has_made_up = False
 
-    def _add(self, key: Key, rank: int, call: Call) -> None:
-        if call.shape.collective != "send":
-            self.got.setdefault(key, {})[rank] = call.output_digest
-        if call.input_digest is not None and call.shape.collective != "receive":
-            width = dtype_bytes(call.shape.dtype)
+    def take_job(self, path: Path) -> None:
+        """Take those of a real job, recorded in *path* with its values in ``path/values``."""
+        shutil.copytree(path / "values", self.folder, dirs_exist_ok=True)
+        for one in read_recording(path).ranks.values():
+            self.add(one)
+        self._given = frozenset(self._sent)
+
+    def begin(self, rank: int) -> None:
+        """Have the process of *rank*, a copy of this one that begins now, answer with all that is known."""
+        self._began[rank] = len(self._ended)
+        know(str(self.folder), self._sent, self._stored)
+
+    def add(self, one: RankRecording) -> None:
+        """Take what a rank has passed that has ended."""
+        mine: dict[Key, Sent] = {}
+        for key, place, call in _calls_of(one):
+            if call.shape.collective != "send":
+                self._got[key][place] = call.output_digest
+            if call.input_digest is None or call.shape.collective == "receive" or key in self._given:
+                continue
+            width, dtype = dtype_bytes(call.shape.dtype), call.shape.dtype
             sizes = tuple(count * width for count in call.shape.parts("inputs"))
-            self.sent.setdefault(key, {})[rank] = Sent(call.input_digest, sizes)
+            mine[key] = Sent(call.input_digest, sizes, "int" in dtype or dtype == "bool")
+            if self._sent.setdefault(key, {}).get(place) != mine[key]:
+                self._sent[key][place] = mine[key]
+                self._changed[key].add(place)
+        for key in self._of_ranks.get(one.rank, {}).keys() - mine.keys():  # which it does not call any more
+            place = _place(key, one.rank)
+            self._sent[key].pop(place, None)
+            self._changed[key].add(place)
+        self._of_ranks[one.rank] = mine
+        self._stored_anew |= any(self._stored.get(name) != value for name, value in one.stored.items())
+        self._stored.update(one.stored)
+        self._has_made_up |= bool(one.made_up)
+        self._ended[one.rank] = len(self._ended)
 
-    def use(self) -> None:
-        """Have the rehearsed engine of this process and its copies answer with them."""
-        know(str(self.folder), self.sent, self.stored)
+    def is_settled(self) -> bool:
+        """Tell whether every rank of the pass has got what the others have passed in it."""
+        return not self._stored_anew and all(self._was_known(key, places) for key, places in self._changed.items())
 
-    def over(self, others: Values) -> Values:
-        """Return these, and those of *others* that are lacking. They are in one folder."""
-        return Values(self.folder, {**others.sent, **self.sent}, {**others.stored, **self.stored})
-
-    def are_those_of(self, others: Values) -> bool:
-        return self.sent == others.sent and self.stored == others.stored
-
-    def are_as_made_up(self) -> bool:
-        """Tell whether the answers of a first pass, which knew nothing, were these."""
-        return not self.stored and all(self._is_as_made_up(key, sent) for key, sent in self.sent.items())
-
-    def _is_as_made_up(self, key: Key, sent: Mapping[int, Sent]) -> bool:
+    def _was_known(self, key: Key, changed: Set[int]) -> bool:
+        """Tell whether all who received had what those at the *changed* places have passed, or have made up the same."""
+        sent, got = self._sent[key], self._got[key]
+        if not self._has_made_up and sent and not any(one.are_integers for one in sent.values()):
+            return True  # no program asks for it
         digests = {one.digest for one in sent.values()}
-        got = self.got.get(key, {})
-        if len(sent) > 1:  # all members pass something; copies of one's own were right if that is the same
-            return len(digests) == 1
-        return all(digest in digests for rank, digest in got.items() if rank not in sent)
+        for place, digest in got.items():
+            senders = changed - {place}
+            if all(self._ended[_rank(key, one)] < self._began.get(_rank(key, place), 0) for one in senders):
+                continue
+            if senders - sent.keys() or len(digests) > 1 or (place not in sent and digest not in digests):
+                return False
+        return True
+
+
+def _rank(key: Key, place: int) -> int:
+    (_, ranks, _), *_ = key
+    return int(ranks[place])
+
+
+def _place(key: Key, rank: int) -> int:
+    (_, ranks, _), *_ = key
+    return int(ranks.index(rank))
 
 
 def _calls_of(one: RankRecording) -> Iterator[tuple[Key, int, Call]]:
-    """Tell all calls that were carried out, each with its key as the engine counts them and the caller's group rank."""
+    """Tell all calls of data that were carried out, each with its key as the engine counts them and the caller's group rank.
+
+    What a real job calls by itself, to make groups, a rehearsal does not.
+    """
     made: Counter[tuple[str, tuple[int, ...]]] = Counter()
     groups: dict[Group, tuple[GroupKey, dict[int, int]]] = {}
     for _, group in one.groups:
@@ -84,7 +119,8 @@ def _calls_of(one: RankRecording) -> Iterator[tuple[Key, int, Call]]:
     numbers: Counter[Any] = Counter()
     for call in one.calls:
         shape = call.shape
-        if call.is_refused or len(shape.group.ranks) == 1:
+        is_of_job = shape.collective == "barrier" or (shape.is_internal and not shape.is_of_sizes)
+        if call.is_refused or is_of_job or len(shape.group.ranks) == 1:
             continue
         group, places = groups[shape.group]
         if not shape.is_message:

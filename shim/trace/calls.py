@@ -84,6 +84,7 @@ class Shape:
     function: str = ""
     is_internal: bool = False
     is_of_objects: bool = False
+    is_of_sizes: bool = False  # of objects
 
     @property
     def is_message(self) -> bool:

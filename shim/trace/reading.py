@@ -32,6 +32,11 @@ def read_recording(folder: Path, run: int | None = None) -> Recording:
     return Recording(str(folder), size, {rank: one.rank for rank, one in members.items()}, number, len(ordered))
 
 
+def read_rank(path: Path) -> RankRecording:
+    """Return what the rank has recorded whose file is at *path*. Raises ArgumentError for what cannot be read."""
+    return _File(path).rank
+
+
 def _runs(files: list[_File]) -> list[list[_File]]:
     """Divide *files* into those of each run, in the order in which these began.
 
@@ -147,6 +152,7 @@ class _File:
             told["function"],
             told["internal"],
             told["objects"],
+            told.get("sizes", False),
         )
 
     def _call(self, index: int, record: CallRecord) -> Call:

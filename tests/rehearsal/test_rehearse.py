@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import textwrap
@@ -62,8 +63,9 @@ def rehearse(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
     return run
 
 
+@pytest.mark.parametrize("rank", ["1", "2"])
 def test_calls_return_what_there_would_be_if_all_ranks_passed_the_same(
-    rehearse: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
+    rank: str, rehearse: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
 ) -> None:
     done = rehearse(
         """
@@ -102,19 +104,82 @@ def test_calls_return_what_there_would_be_if_all_ranks_passed_the_same(
             dist.send(np.ones(3), other)
         every = [None] * size
         dist.all_gather_object(every, {"rank": rank})
-        assert every == [{"rank": one} for one in range(size)]
+        assert every == [{"rank": rank}] * size
         items = [{"rank": rank}]
         dist.broadcast_object_list(items, 3)
-        assert items == [{"rank": 3}]
+        assert items == [{"rank": rank}]
         assert int(os.environ["LOCAL_RANK"]) == rank % 4 and int(os.environ["LOCAL_WORLD_SIZE"]) == 4
         """,
-        options=("--nproc-per-node", "4", "--to", str(tmp_path / "kept")),
+        options=("--nproc-per-node", "4", "--ranks", rank, "--to", str(tmp_path / "kept")),
     )
     assert (done.returncode, done.stderr) == (0, "")
-    assert "8 of 8 ranks rehearsed" in done.stdout
-    assert "; 3 passes: " in done.stdout  # the second has the objects that were gathered, the third the one of rank 3
+    assert "1 of 8 ranks rehearsed" in done.stdout
     assert done.stdout.endswith("no mistake was found.\n")
-    assert len(list((tmp_path / "kept").glob("rank*.shimtrace"))) == RANKS
+    assert len(list((tmp_path / "kept").glob("rank*.shimtrace"))) == 1
+
+
+def test_small_data_is_that_of_the_other_ranks(rehearse: Callable[..., subprocess.CompletedProcess[str]]) -> None:
+    done = rehearse(
+        """
+        counts = np.arange(size) + rank
+        splits = np.zeros(size, int)
+        dist.all_to_all_single(splits, counts)
+        assert splits.tolist() == [rank + one for one in range(size)]
+        dist.all_to_all_single(np.zeros(sum(splits)), np.ones(sum(counts)), splits.tolist(), counts.tolist())
+        total = np.array([rank])
+        dist.all_reduce(total)
+        dist.all_reduce(total[:0] if total < 28 else np.ones(total))
+        part = np.zeros(1, int)
+        dist.reduce_scatter_single(part, counts)
+        assert part == rank * size + 28
+        dist.scatter(part, list(np.split(counts, size)) if rank == 5 else None, 5)
+        assert part == 5 + rank
+        if rank:
+            dist.recv(part, rank - 1)
+            assert part == rank - 1
+        if rank + 1 < size:
+            dist.send(np.array([rank]), rank + 1)
+        assert dist.recv(part) == 7 if rank == 3 else rank != 7 or dist.send(np.array([9]), 3) is None
+        every, items, mine = [None] * size, [{"rank": rank}], [None]
+        dist.all_gather_object(every, "x" * rank)
+        assert every == ["x" * one for one in range(size)]
+        dist.broadcast_object_list(items, 3)
+        assert items == [{"rank": 3}]
+        dist.scatter_object_list(mine, every if rank == 6 else None, 6)
+        assert mine == ["x" * rank]
+        dist.send_object_list([rank, {}], 0) if rank == 4 else None
+        if rank == 0:
+            items = [None, None]
+            dist.recv_object_list(items, 4)
+            assert items == [4, {}]
+        store = dist.group.WORLD.get_group_store()
+        store.set(f"from {rank}", f"{rank}")
+        assert store.get(f"from {7 - rank}") == str(7 - rank).encode()
+        assert store.add("members", 1) == size
+        """
+    )
+    assert (done.returncode, done.stderr) == (0, ""), done.stdout
+    assert done.stdout.endswith(" passes: no mistake was found.\n")
+
+
+def test_values_of_a_real_job(rehearse: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path) -> None:
+    calls = """
+    counts = np.arange(size) + (99 if "SHIM_REHEARSE" not in os.environ else 0)
+    splits = np.zeros(size, int)
+    dist.all_to_all_single(splits, counts)
+    print(splits.tolist())
+    """
+    rehearse(calls)  # which writes the program
+    job = tmp_path / "job"
+    subprocess.run(
+        [sys.executable, "-m", "shim", "run", "-n", str(RANKS), str(tmp_path / "program.py")],
+        env={**os.environ, "SHIM_TRACE": str(job), "SHIM_TRACE_DIGESTS": "1", "SHIM_TRACE_VALUES": str(job / "values")},
+        check=True,
+        stdout=subprocess.DEVNULL,
+    )
+    done = rehearse(calls, options=("--ranks", "2", "--values", str(job), "--to", str(tmp_path / "kept")))
+    assert done.returncode == 0, done.stdout
+    assert (tmp_path / "kept" / "rank2.out").read_text() == "[101, 101, 2, 101, 101, 101, 101, 101]\n"
 
 
 @pytest.mark.parametrize("what", MISTAKES)

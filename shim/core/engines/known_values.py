@@ -23,6 +23,7 @@ class Sent(NamedTuple):
 
     digest: int
     sizes: tuple[int, ...]
+    are_integers: bool = True
 
 
 Table = Mapping[Key, Mapping[int, Sent]]  # by group rank
@@ -52,19 +53,23 @@ def is_known(key: Key) -> bool:
     return key in _known["table"]
 
 
-def answer(request: Request, key: Key, senders: Sequence[int]) -> bool:
-    """Write into *request*'s outputs what the *senders* have passed to the call *key*, and tell whether all of that is known, and fits."""
+def answer(request: Request, key: Key, senders: Sequence[int], own: int) -> bool:
+    """Write into *request*'s outputs what the *senders*, of whom this rank is *own*, have passed to the call *key*.
+
+    Tell whether all of that is known, and fits.
+    """
     table: Mapping[int, Sent] = _known["table"].get(key, {})
-    if any(rank not in table for rank in senders):
+    others = [rank for rank in senders if rank != own]
+    if not others or any(rank not in table for rank in others):
         return False
-    parts = [_parts(table[rank]) for rank in senders]
+    parts = [_parts(table[rank]) if rank in others else list(map(bytes, request.inputs)) for rank in senders]
     if request.collective in ("scatter", "all_to_all", "reduce_scatter"):
         if any(len(one) != request.size for one in parts):
             return False
         contents = [one[request.rank] for one in parts]
     else:
         contents = [b"".join(one) for one in parts]
-    if request.op >= 0 and request.collective in ("all_reduce", "reduce", "reduce_scatter"):
+    if request.collective in ("all_reduce", "reduce", "reduce_scatter"):
         (output,) = request.outputs
         if any(len(one) != len(output) for one in contents) or ReduceOp(request.op) == ReduceOp.PREMUL_SUM:
             return False

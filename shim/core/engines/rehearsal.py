@@ -36,7 +36,7 @@ class RehearsalEngine(Engine):
         self.rank, self.size = place.rank, len(place.ranks)
         self._why_unusable = ""
         self._key = known_values.new_group_key(place.name, place.ranks)
-        self._number = 0  # of collectives
+        self._number = 0  # of collectives that move data
         self._messages: Counter[tuple[Any, ...]] = Counter()  # that were received
         take_hollow_tensors()
 
@@ -47,8 +47,9 @@ class RehearsalEngine(Engine):
         request = work.request
         assert request is not None
         from_root = request.collective in ("broadcast", "scatter")
-        work.key, work.senders = (self._key, self._number), (request.root,) if from_root else range(self.size)
-        self._number += 1
+        work.key, work.own = (self._key, self._number), self.rank
+        work.senders = (request.root,) if from_root else range(self.size)
+        self._number += request.collective != "barrier"
         return self._answer(work, now)
 
     def _answer(self, work: _Answered, now: bool) -> Any:
@@ -185,6 +186,7 @@ class _Answered:
         self.request: Request | None = request
         self.key: known_values.Key = ()
         self.senders: Sequence[int] = ()
+        self.own = -1  # among the senders
         self._move, self._written = move, written
         self.source = source
 
@@ -197,7 +199,7 @@ class _Answered:
         if request is None or any(is_hollow(view.address) for view in request.views):
             return
         request.load()
-        is_known = bool(request.outputs) and known_values.answer(request, self.key, self.senders)
+        is_known = bool(request.outputs) and known_values.answer(request, self.key, self.senders, self.own)
         if not is_known:
             self._move(request)
         request.store()

@@ -17,6 +17,7 @@ from shim.core.reduce_ops import ReduceOp
 from shim.core.tensors.hollow import is_hollow
 from shim.core.tracing.places import INTERNAL, OBJECTS, Place
 
+_FEW = 64  # bytes of numbers that are no integers
 # The arguments of each collective besides its tensors, in the order in which they are given here.
 _ARGUMENTS: dict[str, tuple[str, ...]] = {
     "broadcast": ("root",),
@@ -54,7 +55,8 @@ def call_definition(
     told = {"outputs": _tensors(outputs), "inputs": _tensors(inputs)}
     is_internal = bool(place.kinds & INTERNAL or made.get("before"))
     is_of_objects = bool(place.kinds & OBJECTS)
-    if is_of_objects and not is_internal and not _are_bytes(told):  # their sizes, which precede them
+    is_of_sizes = is_of_objects and not is_internal and not _are_bytes(told)  # of the objects that follow
+    if is_of_sizes:
         is_internal, is_of_objects = True, False
     return {
         "kind": "call",
@@ -67,6 +69,7 @@ def call_definition(
         "function": place.function_name(),
         "internal": is_internal,
         "objects": is_of_objects,
+        "sizes": is_of_sizes,
     }
 
 
@@ -90,12 +93,12 @@ def _are_bytes(told: dict[str, Any]) -> bool:
 
 def digest_of(tensors: Tensors, key: int, most: int = 0) -> int | None:
     """Return the digest under *key*, of 64 bits, of the bytes of *tensors*, one or a list, in row-major order one after the other; None where they cannot be read,
-    or where there are other than integers, or more than *most* bytes, unless that is 0.
+    or, unless *most* is 0, where there are more than that many bytes of integers, or more than a few of others.
 
     So a list of parts and one tensor that is made of them have the same.
     """
     try:
-        if most and not _is_of_few_integers(tensors, most):
+        if most and not _are_few(tensors, most):
             return None
         digest = elements_digest(tensors, key)
     except Exception:  # the engine says what is wrong with them
@@ -106,12 +109,13 @@ def digest_of(tensors: Tensors, key: int, most: int = 0) -> int | None:
     return digest
 
 
-def _is_of_few_integers(tensors: Tensors, most: int) -> bool:
+def _are_few(tensors: Tensors, most: int) -> bool:
+    """Tell whether *tensors* have at most *most* bytes of integers, or a few of anything, in memory."""
     items = tensors if isinstance(tensors, (list, tuple)) else (tensors,)
     views = [check_call("broadcast", 0, 1, inputs=item, root=0).views[0] for item in items]
-    if any("int" not in view.dtype and view.dtype != "bool" or is_hollow(view.address) for view in views):
-        return False
-    return sum(dtype_bytes(view.dtype) * prod(view.shape) for view in views) <= most
+    are_integers = all("int" in view.dtype or view.dtype == "bool" for view in views)
+    size = sum(dtype_bytes(view.dtype) * prod(view.shape) for view in views)
+    return size <= (most if are_integers else _FEW) and not any(is_hollow(view.address) for view in views)
 
 
 def _keep_values(tensors: Tensors, path: str) -> None:
