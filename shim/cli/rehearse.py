@@ -18,8 +18,9 @@ from shim.cli.run import Arguments, Script
 
 if TYPE_CHECKING:
     from shim.rehearsal.clusters import Cluster
+    from shim.rehearsal.preparing import Plan
     from shim.rehearsal.report import Findings
-    from shim.rehearsal.running import Ended, Plan
+    from shim.rehearsal.running import Ended
     from shim.trace.calls import Recording
 
 
@@ -91,7 +92,7 @@ def rehearse(
     The exit status is 0 if no mistake was found, 1 if one was, and 2 if the command line is wrong.
     """
     from shim.rehearsal.costs import Costs
-    from shim.rehearsal.running import Plan
+    from shim.rehearsal.preparing import Plan
 
     if not module and not Path(script).is_file():
         raise typer.BadParameter(f"there is no program {script!r}", param_hint="SCRIPT")
@@ -127,9 +128,11 @@ def _in_passes(plan: Plan, given: Path | None, most: int) -> Findings:
 
     What a recording in *given* has is known from the beginning.
     """
+    from shim.rehearsal.preparing import prepare
     from shim.rehearsal.running import run_all
     from shim.rehearsal.values import Values
 
+    prepare(plan)
     known = Values(plan.values)
     if given is not None:
         known.take_job(given)
@@ -163,9 +166,7 @@ def _compared(
     return Findings(recording, plan.size, failed, played, passes, is_settled)
 
 
-def _cluster_of(
-    text: str, inside: str, across: str, size: int, per_host: int | None
-) -> tuple[Cluster | None, int]:
+def _cluster_of(text: str, inside: str, across: str, size: int, per_host: int | None) -> tuple[Cluster | None, int]:
     """Return the cluster that the options describe, if they do, and how many ranks a host of it has."""
     from shim.errors import ArgumentError
     from shim.rehearsal.clusters import Cluster, Link
@@ -175,7 +176,9 @@ def _cluster_of(
     hosts, _, ranks = text.partition("x")
     if not (hosts.isdigit() and ranks.isdigit() and int(hosts) * int(ranks) == size and per_host in (None, int(ranks))):
         wanted = f"{size} ranks" + (f" of which {per_host} are on a host" if per_host else "")
-        raise typer.BadParameter(f"it must be hosts times {wanted}, such as 128x8, got {text!r}", param_hint="--cluster")
+        raise typer.BadParameter(
+            f"it must be hosts times {wanted}, such as 128x8, got {text!r}", param_hint="--cluster"
+        )
     try:
         return Cluster(int(ranks), Link.of(inside), Link.of(across)), int(ranks)
     except ArgumentError as error:

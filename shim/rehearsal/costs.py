@@ -157,7 +157,9 @@ class Costs:
 
     def _calls_in(self, rank: int, step: Step) -> Iterator[Call]:
         calls = [call for call in self.recording.ranks[rank].calls if not call.is_refused]
-        return (call for call in calls[step.first : step.first + step.length * step.times] if not call.shape.is_internal)
+        return (
+            call for call in calls[step.first : step.first + step.length * step.times] if not call.shape.is_internal
+        )
 
     def _span(self, rank: int, step: Step) -> float:
         times = [self.played.times[rank, call.index] for call in self._calls_in(rank, step)]

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from shim.core.engines import rehearsal
+from shim.core.engines.rehearsal import RehearsalEngine
 from shim.core.tensors.hollow import is_taken
 from shim.core.tracing.places import Place, place_of_caller
 from shim.core.tracing.recorder import note
@@ -22,7 +22,7 @@ _told: set[str] = set()
 
 def watch_readings() -> None:
     """Note, from now on, readings of the tensors that calls write, in the frameworks that are loaded. Numpy's arrays cannot be watched."""
-    rehearsal.answered = _answered
+    RehearsalEngine.answered[:] = [_answered]
     for module, name in _CLASSES.items():
         kind = getattr(sys.modules.get(module), name, None)
         for reading in _READINGS if kind is not None else ():

@@ -2,71 +2,33 @@
 
 from __future__ import annotations
 
-import ast
-import gc
-import importlib
-import importlib.util
 import os
 import runpy
 import signal
 import sys
 import time
-import weakref
 from base64 import b64encode
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from shim.core.engines import known_values
 from shim.core.job.rehearsal import VARIABLE
-from shim.core.job.stores import rehearsed
+from shim.core.job.stores.rehearsed import others
 from shim.core.tracing.layout import SUFFIX
 from shim.core.tracing.recorder import note
 from shim.errors import ArgumentError
 from shim.launch.endings import dying_with
 from shim.launch.identity import Share, environment_of_share
 from shim.rehearsal.made_up import watch_readings
+from shim.rehearsal.preparing import Plan
 from shim.rehearsal.values import Values
 from shim.trace.reading import read_rank
 
 _LAST_BYTES = 4000  # of what a rank has printed, to be shown should it fail
-_FRONTENDS = {  # of what a program may have imported as it is installed
-    "torch": "shim.frontends.torch.distributed",
-    "paddle": "shim.frontends.paddle.distributed",
-    "mindspore": "shim.frontends.mindspore.mint.distributed",
-}
 _PAUSE = 0.002  # seconds between two looks at the ranks that run
 _NOT_STARTED = 70  # exit status of a copy that could not begin
-
-
-@dataclass(frozen=True)
-class Plan:
-    """A rehearsal of *size* ranks, of which *ranks* are run; *per_host* are on a host each.
-
-    *program* is the script, or the module where *is_module*, and its arguments; *folder* gets the recordings, and what each rank prints.
-    A rank that takes longer than *timeout* seconds is ended. With *as_installed* the frameworks' own modules are the frontends, *without_memory* gives torch's
-    tensors none.
-    """
-
-    program: Sequence[str]
-    size: int
-    ranks: Sequence[int]
-    per_host: int
-    folder: Path
-    is_module: bool = False
-    as_installed: bool = False
-    without_memory: bool = False
-    timeout: float = 300.0
-    at_once: int = field(default_factory=lambda: len(os.sched_getaffinity(0)))
-
-    @property
-    def values(self) -> Path:
-        """The folder of what calls have passed, by digest."""
-        return self.folder / "values"
-
-    def output_of(self, rank: int) -> Path:
-        return self.folder / f"rank{rank}.out"
 
 
 @dataclass(frozen=True)
@@ -83,21 +45,10 @@ def run_all(plan: Plan, values: Values, told: Callable[[int], object] = lambda n
     """Run the ranks of *plan*, and return how those ended that failed. After each end, *told* is given how many have ended.
 
     What each has passed is put into *values*, from which those answer that begin later. The first runs alone: others often wait for it.
-    Call it in a process of one thread: its copies find everything as the imports have left it.
+    Call it in a prepared process of one thread.
     """
-    plan.folder.mkdir(parents=True, exist_ok=True)
     for old in plan.folder.glob(f"rank*{SUFFIX}"):  # of the pass before
         old.unlink()
-    sys.path.insert(0, "" if plan.is_module else str(Path(plan.program[0]).resolve().parent))
-    _import_what_ranks_need(plan)
-    for name in imports_of(plan):
-        with suppress(Exception):  # the program's own import will say it
-            importlib.import_module(name)
-    _import_frontends(plan)
-    for finalizer in getattr(weakref.finalize, "_registry", ()):
-        finalizer.atexit = False  # what these clear away is this process's, and takes as long as a small program
-    gc.collect()
-    gc.freeze()  # what the ranks have in common is not to be looked at, and so copied, by each
     waiting, failed, ended = list(reversed(plan.ranks)), [], 0
     running: dict[int, tuple[int, float]] = {}  # by process: the rank, and until when
     try:
@@ -120,59 +71,6 @@ def run_all(plan: Plan, values: Values, told: Callable[[int], object] = lambda n
             os.kill(process, signal.SIGKILL)
             os.waitpid(process, 0)
     return sorted(failed, key=lambda one: one.rank)
-
-
-def _import_what_ranks_need(plan: Plan) -> None:
-    own = ["shim.core.groups", "shim.core.engines.recording.calls", "shim.core.engines.rehearsal"]
-    if plan.without_memory:
-        own.append("shim.rehearsal.without_memory")
-    if plan.as_installed:
-        own.append("shim.substitution.program")
-    for name in own:
-        importlib.import_module(name)
-
-
-def _import_frontends(plan: Plan) -> None:
-    for name in _FRONTENDS if plan.as_installed else ():
-        if name in sys.modules:
-            importlib.import_module(_FRONTENDS[name])
-
-
-def imports_of(plan: Plan) -> list[str]:
-    """Return the modules that the program's own file imports and that are installed."""
-    path = _path_of(plan)
-    if path is None:
-        return []
-    try:
-        tree = ast.parse(path.read_bytes())
-    except (OSError, SyntaxError, ValueError):
-        return []  # the ranks will say it
-    names = [alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names]
-    names += [
-        node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module and not node.level
-    ]
-    return [name for name in dict.fromkeys(names) if _is_installed(name.partition(".")[0])]
-
-
-def _path_of(plan: Plan) -> Path | None:
-    if not plan.is_module:
-        return Path(plan.program[0])
-    with suppress(ImportError, ValueError):
-        found = importlib.util.find_spec(plan.program[0])
-        return None if found is None or found.origin is None else Path(found.origin)
-    return None
-
-
-def _is_installed(root: str) -> bool:
-    """Tell whether the package *root* is Python's, or lies where packages are installed. Others may ask at once which rank they are."""
-    if root in sys.stdlib_module_names:
-        return True
-    with suppress(ImportError, ValueError):
-        found = importlib.util.find_spec(root)
-        places = [] if found is None else [found.origin, *(found.submodule_search_locations or ())]
-        folders = {folder for place in filter(None, places) for folder in Path(place).parents}
-        return any(any(folder.glob("*.dist-info")) for folder in folders)
-    return False
 
 
 def _started(plan: Plan, rank: int) -> int:
@@ -208,7 +106,7 @@ def _run(plan: Plan, rank: int) -> int:
     told |= {"SHIM_TRACE": str(plan.folder), "SHIM_TRACE_DIGESTS": "1", "SHIM_TRACE_VALUES": str(plan.values)}
     os.environ.clear()
     os.environ.update(told)
-    rehearsed.known, rehearsed.told = known_values.stored, _note_stored
+    others.known, others.told = known_values.stored, _note_stored
     sys.argv = list(plan.program)
     status = 0
     try:

@@ -159,7 +159,9 @@ def _take_devices(mode: Any, local_rank: int, per_host: int) -> None:
 
     def set_device(device: Any) -> None:
         index = device if isinstance(device, int) else getattr(device, "index", None)
-        current[0] = int(str(device).rpartition(":")[2]) if ":" in str(device) else current[0] if index is None else index
+        current[0] = (
+            int(str(device).rpartition(":")[2]) if ":" in str(device) else current[0] if index is None else index
+        )
 
     cuda: dict[str, Any] = {
         "_lazy_init": _nothing,
@@ -209,7 +211,9 @@ def _take_classes() -> None:
             device_type, dtype = "cpu", dtype or torch.float16
         begin(self, device_type, dtype, *arguments, **named)
 
-    def wrap_there(self: Any, module: Any, device_ids: Any = None, output_device: Any = None, *a: Any, **k: Any) -> None:
+    def wrap_there(
+        self: Any, module: Any, device_ids: Any = None, output_device: Any = None, *a: Any, **k: Any
+    ) -> None:
         wrap(self, module, None, None, *a, **k)
 
     autocast.__init__, parallel.__init__ = begin_there, wrap_there  # type: ignore[method-assign]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from shim._native import Request, check_call
 from shim.core.engines import known_values
@@ -22,8 +22,6 @@ from shim.errors import ArgumentError, ShimError, StateError
 if TYPE_CHECKING:
     from shim._native import CollectiveName
 
-answered: Callable[[Any], object] = lambda tensors: None  # is told which tensors have got what nobody can know
-
 _AS_OFTEN_AS_RANKS = (ReduceOp.SUM, ReduceOp.PRODUCT, ReduceOp.BXOR, ReduceOp.PREMUL_SUM)
 
 
@@ -31,6 +29,7 @@ class RehearsalEngine(Engine):
     """Answers the calls of one rank of the group at *place*."""
 
     name = REHEARSAL
+    answered: ClassVar[list[Callable[[Any], object]]] = []  # are told which tensors have got what is made up
 
     def __init__(self, place: Place) -> None:
         self.rank, self.size = place.rank, len(place.ranks)
@@ -59,9 +58,7 @@ class RehearsalEngine(Engine):
         work.wait()
         return None if work.source < 0 else work.source
 
-    def _carry_out(
-        self, collective: CollectiveName, move: Callable[[Request], object], now: bool, **call: Any
-    ) -> Any:
+    def _carry_out(self, collective: CollectiveName, move: Callable[[Request], object], now: bool, **call: Any) -> Any:
         request = check_call(collective, self.rank, self.size, **call)
         is_told = collective == "broadcast" and self.rank != request.root
         return self._arrived(_Answered(request, move, call["inputs"] if is_told else call.get("outputs")), now)
@@ -204,7 +201,8 @@ class _Answered:
             self._move(request)
         request.store()
         if request.size > 1 and self._written is not None and not is_known:
-            answered(self._written)
+            for told in RehearsalEngine.answered:
+                told(self._written)
 
     def hold_memory(self) -> None:
         """The request holds it."""

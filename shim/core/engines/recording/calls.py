@@ -86,7 +86,11 @@ class RecordedCalls(CallLayer):
             return RecordedWork(operation, self._recorder, place, flags, wanted, ranks)
         if operation is not None:  # a receive tells who has sent
             self._calls.note_source(place, self._ranks[operation])
-        if self._digest_key and writes is not None and (digest := digest_of(writes, self._digest_key, self._recorder.most)) is not None:
+        if (
+            self._digest_key
+            and writes is not None
+            and (digest := digest_of(writes, self._digest_key, self._recorder.most)) is not None
+        ):
             flags |= OUTPUT_DIGEST
             self._calls.note_outputs(place, digest)
         self._calls.end(place, flags | _ENDED)
@@ -120,7 +124,11 @@ class RecordedCalls(CallLayer):
             self._kept += [frame.f_code for frame in (program, function) if frame is not None]
         self._is_refusal_known = False
         flags, digest = 0, 0
-        if self._digest_key and inputs is not None and (found := digest_of(inputs, self._digest_key, self._recorder.most)) is not None:
+        if (
+            self._digest_key
+            and inputs is not None
+            and (found := digest_of(inputs, self._digest_key, self._recorder.most)) is not None
+        ):
             flags, digest = INPUT_DIGEST, found
         return self._calls.begin(definition, flags | (_RUNNING if now else _PREPARED), digest), flags
 

@@ -13,10 +13,15 @@ from shim.core.job.rehearsal import rehearsed_size
 from shim.core.job.stores.table import Operation, Table
 from shim.core.job.variables import Variables
 
-# Where they are set, which is not here: what is known of keys that this rank has not stored, and who is told what it does store.
-known: Callable[[str, bytes], bytes | None] = lambda where, key: None
-told: Callable[[str, bytes, bytes], object] = lambda where, key, value: None
 
+class Others:
+    """What is known of the other ranks' stores: what *known* returns of a key there; and *told* hears of what this rank stores."""
+
+    known: Callable[[str, bytes], bytes | None] | None = None
+    told: Callable[[str, bytes, bytes], object] | None = None
+
+
+others = Others()
 _tables: dict[str, Table] = defaultdict(Table)  # of this process, by place
 
 
@@ -35,14 +40,14 @@ class RehearsedTable:
             fields = [fields[0], b"%d" % (int(fields[1]) * self._size)]
         if operation in (Operation.GET, Operation.WAIT, Operation.CHECK):
             for key in table.missing(fields):
-                value = known(self._where, key)
+                value = others.known(self._where, key) if others.known is not None else None
                 if value is not None or operation is Operation.GET:
                     table.carry_out(Operation.SET, [key, value or b""])
         result = table.carry_out(operation, fields)
-        if operation in (Operation.SET, Operation.COMPARE_SET):
+        if others.told is not None and operation in (Operation.SET, Operation.COMPARE_SET):
             pairs = fields if operation is Operation.SET else [fields[0], fields[2]]
             for key, value in zip(pairs[::2], pairs[1::2], strict=True):
-                told(self._where, key, value)
+                others.told(self._where, key, value)
         return [] if result is None and operation is not Operation.QUEUE_POP else result or [b""]
 
     def first(self, seconds: float, before: Callable[[], object] = bool) -> None:

@@ -11,7 +11,6 @@ from datetime import timedelta
 from types import FunctionType, MappingProxyType
 from typing import Any, cast
 
-import torch
 import torch.distributed as torch_distributed
 
 from shim.core import groups

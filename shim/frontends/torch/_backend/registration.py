@@ -13,7 +13,7 @@ from shim.errors import ArgumentError
 
 
 def register() -> None:
-    """Register the backend with torch, and serve gloo's groups too where SHIM_TORCH_BACKEND is 1."""
+    """Register the backend with torch, and serve gloo's groups too where SHIM_TORCH_BACKEND is 1. In a rehearsal ranks meet nobody."""
     from torch.distributed import is_available
 
     if not is_available():  # torch was built without it
@@ -22,6 +22,10 @@ def register() -> None:
 
     if not hasattr(Backend, "SHIM"):
         Backend.register_backend("shim", _make_group, extended_api=True, devices=["cpu"])
+    if os.environ.get("SHIM_REHEARSE"):
+        from shim.frontends.torch._backend.rehearsing import meet_nobody
+
+        meet_nobody()
     said = os.environ.get("SHIM_TORCH_BACKEND") or "0"
     if said not in ("0", "1"):
         raise ArgumentError(f"SHIM_TORCH_BACKEND must be 0 or 1, got {said!r}")
