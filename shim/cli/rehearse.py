@@ -118,7 +118,7 @@ def rehearse(
     if page is not None and found.costs is not None:
         from shim.trace.page import as_html
 
-        page.write_text(as_html(found.costs.timed()), encoding="utf-8")
+        page.write_text(as_html(found.costs.timed(), found.costs.between_hosts), encoding="utf-8")
     sys.stdout.write(json.dumps(found.as_json(), indent=1) + "\n" if as_json else found.text())
     raise typer.Exit(0 if found.is_right else 1)
 

@@ -175,7 +175,7 @@ class Costs:
         for row in self.rows[:_MOST_ROWS]:
             table.append([row.operation, row.layout, _number(row.calls), _mb(row.inside), _mb(row.across)])
             table[-1] += [_number(row.seconds * 1e3), _number(row.background * 1e3), row.algorithm] * has_times
-        yield from _aligned(table)
+        yield from _aligned(table, (0, 1, 7))
         if len(self.rows) > _MOST_ROWS:
             yield f"  and {len(self.rows) - _MOST_ROWS} more"
         yield from self._largest()
@@ -206,7 +206,7 @@ class Costs:
         shown = hosts[:_MOST_HOSTS]
         table = [["", *map(str, shown)]]
         table += [[str(one), *(_mb(pairs.get((one, other), 0)) for other in shown)] for one in shown]
-        yield from _aligned(table)
+        yield from _aligned(table, ())
         if len(hosts) > len(shown):
             yield f"  and {len(hosts) - len(shown)} more hosts"
 
@@ -252,11 +252,12 @@ def _number(value: float) -> str:
     return f"{value:.0f}" if value >= 1000 or value == int(value) else f"{value:.3g}"
 
 
-def _aligned(table: Sequence[Sequence[str]]) -> Iterator[str]:
+def _aligned(table: Sequence[Sequence[str]], texts: Sequence[int]) -> Iterator[str]:
+    """Put the cells of each column under each other, those of the columns *texts* to the left."""
     widths = [max(len(row[place]) for row in table if place < len(row)) for place in range(max(map(len, table)))]
     for row in table:
         cells = [
-            cell.ljust(width) if place in (0, 1, 7) and len(row) > 4 else cell.rjust(width)
+            cell.ljust(width) if place in texts else cell.rjust(width)
             for place, (cell, width) in enumerate(zip(row, widths, strict=False))
         ]
         yield "  " + "  ".join(cells).rstrip()

@@ -18,7 +18,7 @@ from shim.core.job.rehearsal import VARIABLE
 
 _FRONTENDS = {  # of what a program may have imported as it is installed
     "torch": "shim.frontends.torch.distributed",
-    "paddle": "shim.frontends.paddle.distributed",
+    "paddle": "shim.frontends.paddle_3.distributed",
     "mindspore": "shim.frontends.mindspore.mint.distributed",
 }
 

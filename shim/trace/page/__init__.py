@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from importlib import resources
 from string import Template
+from types import MappingProxyType
 from typing import Any
 
 from shim.trace.aligning import blocked, meetings_of
@@ -14,11 +16,12 @@ from shim.trace.summary import summarize
 MOST_CALLS = 200_000  # on a page; a browser draws so many without a pause
 
 
-def as_html(recording: Recording) -> str:
-    """Return the page: ``page.html`` with the styles, the program and the recording put in."""
+def as_html(recording: Recording, between_hosts: Mapping[tuple[int, int], float] = MappingProxyType({})) -> str:
+    """Return the page: ``page.html`` with the styles, the program and the recording put in, and what bytes go *between_hosts*, if given."""
     page = Template(_part("page.html"))
+    data = page_data(recording) | {"hosts": [[*pair, size] for pair, size in sorted(between_hosts.items())]}
     program = "\n".join(_part(name) for name in ("tables.js", "lanes.js", "page.js"))
-    return page.substitute(styles=_part("page.css"), program=program, data=_embedded(page_data(recording)))
+    return page.substitute(styles=_part("page.css"), program=program, data=_embedded(data))
 
 
 def page_data(recording: Recording, most: int = MOST_CALLS) -> dict[str, Any]:

@@ -50,4 +50,21 @@ function fillTables() {
     data.ranks.map((one) => [one.rank, one.host, time(one.waiting), time(one.moving), time(one.awaited)]),
     (number) => worst > 0 && data.ranks[number].awaited === worst,
   );
+  fillHosts(byId("hosts"), data.hosts);
+}
+
+/** Show how many MB go from each line's host to each column's, the more the darker. */
+function fillHosts(table, pairs) {
+  const names = [...new Set(pairs.flatMap(([one, other]) => [one, other]))].sort((one, other) => one - other);
+  table.hidden = !names.length;
+  if (table.hidden) return;
+  const size = new Map(pairs.map(([one, other, bytes]) => [`${one} ${other}`, bytes]));
+  const most = Math.max(...size.values());
+  const rows = names.map((one) => [one, ...names.map((other) => ((size.get(`${one} ${other}`) ?? 0) / 1e6).toFixed(1))]);
+  fill(table, [["MB between hosts", true], ...names.map((name) => [String(name)])], rows, () => false);
+  names.forEach((one, line) => names.forEach((other, column) => {
+    const share = (size.get(`${one} ${other}`) ?? 0) / most;
+    const colour = `color-mix(in srgb, var(--background) ${Math.round(share * 100)}%, transparent)`;
+    table.tBodies[0].rows[line].cells[column + 1].style.background = colour;
+  }));
 }
