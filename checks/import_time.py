@@ -12,7 +12,11 @@ from pathlib import Path
 from checks.source import modules
 
 FOREIGN = frozenset({"mindspore", "mpi4py", "paddle", "torch"})
-OF_TORCH = ("shim.frontends.torch._backend", "shim.torch_backend")  # which only those may import that have torch
+OF_TORCH = (
+    "shim.frontends.torch._backend",
+    "shim.rehearsal.without_memory",
+    "shim.torch_backend",
+)  # which only those may import that have torch
 
 
 def check(root: Path) -> list[str]:

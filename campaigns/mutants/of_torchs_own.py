@@ -19,15 +19,15 @@ MUTANTS = (
     _in(
         "frontends/torch/_backend/group.py",
         "unseen-by-modes",
-        "        if (_active_modes() or _is_profiled() or self.hooks) and own",
-        "        if (_is_profiled() or self.hooks) and own",
+        "        if own is not None and (self.hooks or modes_look_on()):",
+        "        if own is not None and (self.hooks or torch._C._autograd._profiler_enabled()):",
         _SEEN,
     ),
     _in(
         "frontends/torch/_backend/group.py",
         "unseen-by-the-profiler",
-        "        if (_active_modes() or _is_profiled() or self.hooks) and own",
-        "        if (_active_modes() or self.hooks) and own",
+        "        if own is not None and (self.hooks or modes_look_on()):",
+        "        if own is not None and (self.hooks or torch._C._len_torch_dispatch_stack()):",
         _SEEN,
     ),
     _in(

@@ -59,9 +59,16 @@ for step in range(STEPS):
 dist.barrier()
 """,
     (
-        "groups in another order", "leaves early", "skipped broadcast", "wrong root", "another shape",
-        "another reduction", "splits that disagree", "one call more", "both receive or send first",
-    ),  # fmt: skip
+        "groups in another order",
+        "leaves early",
+        "skipped broadcast",
+        "wrong root",
+        "another shape",
+        "another reduction",
+        "splits that disagree",
+        "one call more",
+        "both receive or send first",
+    ),
     (),
 )
 DDP = Program(

@@ -96,7 +96,12 @@ def use_of(shape: Shape, layout: Layout, rank: int, per_host: int) -> Use:
         return Use("message", 0, shape.bytes, 0, 1) if is_across else Use("message", shape.bytes, 0, 1, 0)
     if len(layout.hosts) == 1 or shape.collective not in _MODELS:
         return Use("nothing is sent")
-    return _MODELS[shape.collective](float(shape.bytes), len(layout.hosts), layout.count, layout.most)
+    return use_of_bytes(shape.collective, shape.bytes, len(layout.hosts), layout.count, layout.most)
+
+
+def use_of_bytes(collective: str, size: float, count: int, hosts: int, most: int) -> Use:
+    """Return what a rank uses among *count* on so many *hosts*, with *most* of them on one. *size* is that of a whole input or output."""
+    return _MODELS[collective](float(size), count, hosts, most)
 
 
 def pairs_of(shape: Shape, layout: Layout, use: Use) -> Iterator[tuple[int, int, float]]:
@@ -126,7 +131,7 @@ def _log2(count: int) -> int:
     return math.ceil(math.log2(count)) if count > 1 else 0
 
 
-def _halves(size: float, count: int, hosts: int, most: int, times: int) -> Use:
+def _halves(size: float, count: int, hosts: int, most: int, times: int = 1) -> Use:
     """Halves or doubles what each rank has, within hosts and then between them, where each rank of a host carries a part of its data."""
     return Use(
         "halving and doubling" if hosts == 1 else "hierarchical",
@@ -146,10 +151,10 @@ def _direct(size: float, count: int, hosts: int, most: int) -> Use:
 
 
 _MODELS: dict[str, Callable[[float, int, int, int], Use]] = {
-    "all_reduce": lambda *given: _halves(*given, times=2),
-    "reduce_scatter": lambda *given: _halves(*given, times=1),
-    "all_gather": lambda *given: _halves(*given, times=1),
-    "barrier": lambda size, *given: _halves(0.0, *given, times=2),
+    "all_reduce": lambda size, count, hosts, most: _halves(size, count, hosts, most, 2),
+    "reduce_scatter": _halves,
+    "all_gather": _halves,
+    "barrier": lambda size, count, hosts, most: _halves(0.0, count, hosts, most, 2),
     "broadcast": _tree,
     "reduce": _tree,
     "all_to_all": _direct,

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from shim.core.engines.rehearsal import RehearsalEngine
+from shim.core.engines.rehearsal.engine import RehearsalEngine
 from shim.core.tensors.hollow import is_taken
-from shim.core.tracing.places import Place, place_of_caller
+from shim.core.tracing.places import Place, place_of_caller, see_through
 from shim.core.tracing.recorder import note
 
 _READINGS = ("item", "tolist", "__bool__", "__int__", "__float__", "__index__")
@@ -23,6 +23,7 @@ _told: set[str] = set()
 def watch_readings() -> None:
     """Note, from now on, readings of the tensors that calls write, in the frameworks that are loaded. Numpy's arrays cannot be watched."""
     RehearsalEngine.answered[:] = [_answered]
+    see_through("shim.rehearsal")
     for module, name in _CLASSES.items():
         kind = getattr(sys.modules.get(module), name, None)
         for reading in _READINGS if kind is not None else ():

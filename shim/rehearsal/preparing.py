@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from shim.core.job.rehearsal import VARIABLE
+from shim.core.job.variables import REHEARSED
 
 _FRONTENDS = {  # of what a program may have imported as it is installed
     "torch": "shim.frontends.torch.distributed",
@@ -55,7 +55,7 @@ class Plan:
 def prepare(plan: Plan) -> None:
     """Import what the ranks of *plan* are to find imported. Call it once, in the process of which they are copies."""
     plan.folder.mkdir(parents=True, exist_ok=True)
-    os.environ[VARIABLE] = str(plan.size)  # for what is registered when a framework is imported
+    os.environ[REHEARSED] = str(plan.size)  # for what is registered when a framework is imported
     sys.path.insert(0, "" if plan.is_module else str(Path(plan.program[0]).resolve().parent))
     _import_what_ranks_need(plan)
     for name in imports_of(plan):
@@ -69,7 +69,7 @@ def prepare(plan: Plan) -> None:
 
 
 def _import_what_ranks_need(plan: Plan) -> None:
-    own = ["shim.core.groups", "shim.core.engines.recording.calls", "shim.core.engines.rehearsal"]
+    own = ["shim.core.groups", "shim.core.engines.recording.calls", "shim.core.engines.rehearsal.engine"]
     if plan.without_memory:
         own.append("shim.rehearsal.without_memory")
     if plan.as_installed:

@@ -13,9 +13,9 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from shim.core.engines import known_values
-from shim.core.job.rehearsal import VARIABLE
+from shim.core.engines.rehearsal import known_values
 from shim.core.job.stores.rehearsed import others
+from shim.core.job.variables import REHEARSED
 from shim.core.tracing.layout import SUFFIX
 from shim.core.tracing.recorder import note
 from shim.errors import ArgumentError
@@ -102,7 +102,7 @@ def _run(plan: Plan, rank: int) -> int:
     first = host * plan.per_host
     share = Share(first, min(plan.per_host, plan.size - first), plan.size, host, -(-plan.size // plan.per_host))
     told = environment_of_share(share, rank, f"rehearsal{plan.size}", ())
-    told |= {VARIABLE: str(plan.size), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "1"}
+    told |= {REHEARSED: str(plan.size), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "1"}
     told |= {"SHIM_TRACE": str(plan.folder), "SHIM_TRACE_DIGESTS": "1", "SHIM_TRACE_VALUES": str(plan.values)}
     os.environ.clear()
     os.environ.update(told)

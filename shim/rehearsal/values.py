@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from shim._native import dtype_bytes
-from shim.core.engines.known_values import GroupKey, Key, Sent, know
+from shim.core.engines.rehearsal.known_values import GroupKey, Key, Sent, know
 from shim.trace.calls import Call, Group, RankRecording
 from shim.trace.reading import read_recording
 
@@ -122,14 +122,14 @@ def _calls_of(one: RankRecording) -> Iterator[tuple[Key, int, Call]]:
         is_of_job = shape.collective == "barrier" or (shape.is_internal and not shape.is_of_sizes)
         if call.is_refused or is_of_job or len(shape.group.ranks) == 1:
             continue
-        group, places = groups[shape.group]
+        name, places = groups[shape.group]
         if not shape.is_message:
-            key: Key = (group, numbers[group])
-            numbers[group] += 1
+            key: Key = (name, numbers[name])
+            numbers[name] += 1
         else:
             peer = call.source_rank if shape.peer is None else shape.peer
             ends = (places[one.rank], places.get(peer, -1) if peer is not None else -1)
-            message = (group, *(ends if shape.collective == "send" else ends[::-1]), shape.tag)
+            message = (name, *(ends if shape.collective == "send" else ends[::-1]), shape.tag)
             key = (*message, numbers[shape.collective, message])
             numbers[shape.collective, message] += 1
         yield key, places[one.rank], call

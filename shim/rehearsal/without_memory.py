@@ -30,7 +30,7 @@ _ATEN: Any = torch.ops.aten
 _device: Any = torch.device
 
 
-class _WithoutMemory(FakeTensorMode):  # type: ignore[misc]  # of Any
+class _WithoutMemory(FakeTensorMode):  # type: ignore[no-untyped-call]  # of torch
     """Carries out torch's operators on tensors without memory, and leaves others to torch."""
 
     def __init__(self) -> None:
@@ -91,7 +91,7 @@ def without_memory(local_rank: int, per_host: int) -> Iterator[None]:
         yield
 
 
-class _HostForDevices(TorchFunctionMode):  # type: ignore[misc]  # of Any
+class _HostForDevices(TorchFunctionMode):
     """Puts the host in the place of devices that a program names or numbers, which torch would look for."""
 
     def __torch_function__(
@@ -191,7 +191,7 @@ def _take_devices(mode: Any, local_rank: int, per_host: int) -> None:
     framework.device = _Device
     framework.Tensor.cuda = lambda tensor, *_, **__: tensor.to("cuda")
     framework.Tensor.record_stream = _nothing
-    swap = torch.utils.swap_tensors
+    swap: Any = torch.utils.swap_tensors
 
     def swap_tensors(one: Any, other: Any) -> None:
         mode.fake_tensor_converter.meta_converter.tensor_memo.clear()  # whose weak references are in the way
@@ -204,7 +204,8 @@ def _take_devices(mode: Any, local_rank: int, per_host: int) -> None:
 def _take_classes() -> None:
     """Have blocks that compute in another dtype on devices do so in host memory, where DDP has no devices to name."""
     autocast, parallel = torch.autocast, torch.nn.parallel.DistributedDataParallel
-    begin, wrap = autocast.__init__, parallel.__init__
+    begin: Any = autocast.__init__
+    wrap = parallel.__init__
 
     def begin_there(self: Any, device_type: str, dtype: Any = None, *arguments: Any, **named: Any) -> None:
         if _is_elsewhere(device_type):

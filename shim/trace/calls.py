@@ -198,7 +198,9 @@ class RankRecording:
     command: Sequence[str] = ()
     digest_key: int = 0  # 0 where it has no digests
     has_ended: bool = False  # its program came to an end; it was not killed
-    stored: dict[tuple[str, bytes], bytes] = field(default_factory=dict)  # what a rehearsal has stored, by store and key
+    stored: dict[tuple[str, bytes], bytes] = field(
+        default_factory=dict
+    )  # what a rehearsal has stored, by store and key
     made_up: list[str] = field(default_factory=list)  # lines that have read numbers which a rehearsal has made up
     is_cut: bool = False  # its file is not as a process leaves it: the end is missing
 

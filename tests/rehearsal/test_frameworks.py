@@ -91,7 +91,18 @@ def calls_of(framework: str, folder: Path) -> list[list[str]]:
     program = folder / "program.py"
     program.write_text(PROGRAMS[framework])
     done = subprocess.run(
-        [sys.executable, "-m", "shim", "rehearse", "-n", str(RANKS), "--as-installed", "--to", str(folder / "calls"), str(program)],
+        [
+            sys.executable,
+            "-m",
+            "shim",
+            "rehearse",
+            "-n",
+            str(RANKS),
+            "--as-installed",
+            "--to",
+            str(folder / "calls"),
+            str(program),
+        ],
         capture_output=True,
         text=True,
         check=False,

@@ -12,8 +12,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from shim.core.engines.place import OVER_NETWORKS, REHEARSAL, Choice, Place
-from shim.core.job.rehearsal import VARIABLE as REHEARSED
-from shim.core.job.variables import Variables, chosen_stall_warning
+from shim.core.job.variables import REHEARSED, Variables, chosen_stall_warning
 from shim.core.tensors.kinds_of_devices import name_in_torch
 from shim.errors import ArgumentError, DeviceTensorError, EngineError, UnsupportedError
 
@@ -216,7 +215,7 @@ def _hierarchical(place: Place) -> Engine:
 
 
 def _rehearsal(place: Place) -> Engine:
-    from shim.core.engines.rehearsal import RehearsalEngine
+    from shim.core.engines.rehearsal.engine import RehearsalEngine
 
     return RehearsalEngine(place)
 

@@ -5,32 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from shim.core.job.job import Job
-from shim.core.job.variables import Variables
+from shim.core.job.variables import REHEARSED, Variables
 from shim.errors import ArgumentError
 
-VARIABLE = "SHIM_REHEARSE"
 NEW_GROUP = "making a new group of "  # begins the text of the barrier in which a group's members are recorded
-
-
-def rehearsed_size(variables: Variables) -> int:
-    """Return how many ranks are rehearsed; 0 where this is no rehearsal. Raises ArgumentError for what is no number of them."""
-    text = variables.get(VARIABLE)
-    if text is None:
-        return 0
-    if not (text.isascii() and text.isdigit() and int(text) > 0):
-        raise ArgumentError(f"{VARIABLE} must be a number of ranks from 1 on, got {text!r}")
-    return int(text)
 
 
 def job_of(rank: int | None, size: int | None, world_size: int, variables: Variables) -> Job:
     """Return this process's place among *world_size* rehearsed ranks; *rank* and *size* are what the program says. Nobody is met."""
     if size not in (None, world_size):
-        raise ArgumentError(f"world_size must be {VARIABLE}, {world_size}, got {size}")
+        raise ArgumentError(f"world_size must be {REHEARSED}, {world_size}, got {size}")
     told = variables.get("SHIM_RANK") or variables.get("RANK") or "0"
     number = rank if rank is not None else int(told) if told.isdigit() else 0
     if not 0 <= number < world_size:
-        raise ArgumentError(f"rank must be in 0..{world_size - 1}, as {VARIABLE} is {world_size}, got {number}")
-    return Job(number, world_size, f"rehearsal of {world_size} ranks", VARIABLE)
+        raise ArgumentError(f"rank must be in 0..{world_size - 1}, as {REHEARSED} is {world_size}, got {number}")
+    return Job(number, world_size, f"rehearsal of {world_size} ranks", REHEARSED)
 
 
 def told_members(members: Sequence[int]) -> str:

@@ -20,8 +20,8 @@ from shim.core.job.launchers.shim_run import BY_HAND
 from shim.core.job.meeting_at_a_store import Meeting, meet_at
 from shim.core.job.origin import origin_of_this_process
 from shim.core.job.outer_job import outer_job
-from shim.core.job.rehearsal import job_of, rehearsed_size
-from shim.core.job.variables import Variables, checked_port
+from shim.core.job.rehearsal import job_of
+from shim.core.job.variables import Variables, checked_port, rehearsed_size
 from shim.errors import ArgumentError, ShimError, StateError
 
 __all__ = ["NO_LAUNCHER", "Meeting", "locate", "locate_at", "tell_of_missing_launcher"]

@@ -15,6 +15,7 @@ ACROSS ALLOW_PICKLE API CROSS_MEMORY EMULATED_HOSTS ENDPOINTS ENGINE INTERFACE J
 SHARED_ALLOCATIONS STAGE STALL_WARNING TORCH_BACKEND TRACE TRACE_DIGESTS TRACE_VALUES WORLD_SIZE
 """
 KNOWN = frozenset(f"SHIM_{name}" for name in _NAMES.split())  # those of docs/variables.md
+REHEARSED = "SHIM_REHEARSE"  # of how many ranks this process plays one in a rehearsal
 _OF_TESTS = ("FAULT", "GATE", "TEST_")  # how the names begin that the project's tests set
 
 
@@ -104,4 +105,14 @@ def checked_port(name: str, text: str) -> int:
     """Return the port number that *text*, which *name* gave, stands for."""
     if not (text.isascii() and text.isdigit() and 0 < int(text) < 65536):
         raise ArgumentError(f"{name} must give a port, 1 to 65535, got {text}")
+    return int(text)
+
+
+def rehearsed_size(variables: Variables) -> int:
+    """Return how many ranks are rehearsed; 0 where this is no rehearsal. Raises ArgumentError for what is no number of them."""
+    text = variables.get(REHEARSED)
+    if text is None:
+        return 0
+    if not (text.isascii() and text.isdigit() and int(text) > 0):
+        raise ArgumentError(f"{REHEARSED} must be a number of ranks from 1 on, got {text!r}")
     return int(text)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from types import FrameType
 from typing import NamedTuple
 
 _PROGRAM, _BETWEEN, INTERNAL, OBJECTS, _WRAPPER = 0, 1, 2, 4, 8  # kinds of modules
 _KINDS: dict[str | None, int] = {}
-_PACKAGES = ("shim.core", "shim.frontends", "shim.rehearsal", "shim.substitution", "shim.testing.expected_errors", "torch")
+_PACKAGES = ["shim.core", "shim.frontends", "shim.substitution", "shim.testing.expected_errors", "torch"]
 _INTERNAL = ("shim.core.groups", "shim.testing.expected_errors")  # what the ranks agree on by themselves
 
 
@@ -62,6 +63,12 @@ def place_of_caller(depth: int) -> tuple[FrameType | None, FrameType | None, int
     return frame, function, kinds
 
 
+def see_through(package: str) -> None:
+    """Have no line of *package* be taken for one of the program."""
+    _PACKAGES.append(package)
+    _KINDS.clear()
+
+
 def _kind_of(module: str) -> int:
     if module == "torch.distributed.c10d_logger":  # a decorator of torch's functions
         return _WRAPPER
@@ -72,5 +79,5 @@ def _kind_of(module: str) -> int:
     return _BETWEEN if module == "shim" or _is_in(module, _PACKAGES) else _PROGRAM
 
 
-def _is_in(module: str, packages: tuple[str, ...]) -> bool:
+def _is_in(module: str, packages: Sequence[str]) -> bool:
     return any(module == package or module.startswith(f"{package}.") for package in packages)

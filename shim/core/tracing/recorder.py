@@ -12,8 +12,7 @@ from contextlib import suppress
 from hashlib import sha256
 from typing import Any
 
-from shim.core.job.rehearsal import VARIABLE as REHEARSED
-from shim.core.job.variables import Variables
+from shim.core.job.variables import REHEARSED, Variables
 from shim.core.tracing.layout import MAGIC, SUFFIX, VERSION, definition_record
 from shim.errors import ArgumentError
 
@@ -66,7 +65,9 @@ class Recorder:
         self.process = os.getpid()
         self.folder = folder
         self.digest_key = digest_key  # 0 for none
-        self.most = _MOST_OF_REHEARSALS if os.environ.get(REHEARSED) else 0  # bytes of integers that have digests; all data
+        self.most = (
+            _MOST_OF_REHEARSALS if os.environ.get(REHEARSED) else 0
+        )  # bytes of integers that have digests; all data
         self.path, file = _new_file(folder, rank)
         self.calls = CallRecords(file)
         self._lock = threading.RLock()

@@ -9,9 +9,8 @@ import os
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 
-from shim.core.job.rehearsal import rehearsed_size
 from shim.core.job.stores.table import Operation, Table
-from shim.core.job.variables import Variables
+from shim.core.job.variables import Variables, rehearsed_size
 
 
 class Others:

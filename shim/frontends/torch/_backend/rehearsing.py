@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from shim.core.job import stores
-from shim.core.job.rehearsal import job_of, rehearsed_size
-from shim.core.job.variables import Variables
+from shim.core.job.rehearsal import job_of
+from shim.core.job.variables import Variables, rehearsed_size
 
 _SCHEMES = ("env", "file", "tcp")
 

@@ -12,9 +12,9 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from shim._native import Request, check_call
-from shim.core.engines import known_values
 from shim.core.engines.base import Engine, Tensor
 from shim.core.engines.place import REHEARSAL, Place
+from shim.core.engines.rehearsal import known_values
 from shim.core.reduce_ops import ReduceOp
 from shim.core.tensors.hollow import is_hollow, take_hollow_tensors
 from shim.errors import ArgumentError, ShimError, StateError

@@ -1,0 +1,1 @@
+"""The engine of rehearsals, whose other ranks are not there."""
