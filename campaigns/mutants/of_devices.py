@@ -43,4 +43,18 @@ MUTANTS: tuple[Mutant, ...] = (
         "made = self._made_on_device(make)",
         _ON_CUDA,
     ),
+    Mutant(
+        "devices/one-lock-for-all-links",
+        "shim/core/engines/nccl/device_link.py",
+        "self.lock = threading.RLock()",
+        'self.lock = vars(threading).setdefault("_of_all_links", threading.RLock())',
+        _ON_CUDA,
+    ),
+    Mutant(
+        "devices/asked-while-it-is-destroyed",
+        "shim/core/engines/nccl/device_link.py",
+        "number = 0 if self._is_over else self._nccl.async_error(self._handle)",
+        "number = self._nccl.async_error(self._handle)",
+        _ON_CUDA,
+    ),
 )

@@ -139,7 +139,10 @@ def _in_passes(plan: Plan, given: Path | None, most: int) -> Findings:
     for number in range(1, most + 1):
         known.begin_pass()
         ended = run_all(plan, known, _shown_progress(len(plan.ranks), number))
-        if is_settled := known.is_settled():
+        is_settled = known.is_settled()
+        if is_settled and (
+            number > 1 or not ended
+        ):  # a program that has failed may have asked for what others had not done yet
             break
     recording = _recording_of(plan)
     return _compared(plan, recording, ended, number, is_settled)

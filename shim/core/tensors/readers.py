@@ -265,7 +265,15 @@ def _mindspore_reader(kind: type) -> Reader:
     if not issubclass(kind, sys.modules["mindspore"].Tensor):
         raise TensorError(f"{{role}} must be a dense tensor, got {kind.__qualname__}")
     access = _mindspore_access(sys.modules["mindspore"].Tensor)
-    return Reader("attributes", None, describe_mindspore, (), access, None, mindspore_versions(), mindspore_memory())
+    of_mindspore = (mindspore_versions(), mindspore_memory(), _stream_of_mindspore)
+    return Reader("attributes", None, describe_mindspore, (), access, None, *of_mindspore)
+
+
+def _stream_of_mindspore() -> int:
+    """MindSpore's streams on a GPU are non-blocking, so that nothing that is put on another one comes before or after their work."""
+    raise TensorError(
+        "{role} is a tensor of MindSpore on a GPU, whose stream cannot be told\nSet SHIM_STAGE=host for all ranks, or pass tensors of torch or CuPy."
+    )
 
 
 @cache

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
@@ -11,8 +12,8 @@ from typing import Any
 
 from shim.core.engines.nccl.driver import Driver, Stream
 from shim.core.engines.nccl.library import Nccl, UniqueId
+from shim.errors import EngineError
 
-LAUNCHING = threading.RLock()  # of the process: NCCL wants no launches at once, on different links either
 _ON_HOST = 1  # of a factor: NCCL reads it at once
 _NO_ERRORS = (0, 7)  # success, and in progress
 
@@ -21,7 +22,7 @@ class DeviceLink(ABC):
     """Puts operations on streams of the current device, which is the one that its *stream* is for."""
 
     description: str
-    lock: AbstractContextManager[object]  # which has to be held for a launch
+    lock: threading.RLock | None  # which has to be held for a launch
     stream: Stream  # for operations that are not on the caller's own
 
     @abstractmethod
@@ -54,11 +55,19 @@ class DeviceLink(ABC):
 
 
 class NcclLink(DeviceLink):
-    """One of NCCL's: rank *rank* among *size* that have the same *identity*."""
+    """One of NCCL's: rank *rank* among *size* that have the same *identity*.
 
-    lock = LAUNCHING
+    A first launch does not return before the other ranks have launched theirs: NCCL connects them in it (groupLaunch of its group.cc,
+    since 2.22 for collectives, too). So each link has a lock of its own, and one that waits so is in no other's way.
+    """
 
     def __init__(self, nccl: Nccl, cuda: Driver, identity: bytes | bytearray, size: int, rank: int) -> None:
+        if (
+            os.environ.get("NCCL_COMM_BLOCKING", "1") == "0"
+        ):  # with which all functions return before they have done their work
+            raise EngineError("NCCL_COMM_BLOCKING is 0, and the engine needs calls that wait\nUnset it on all ranks")
+        self.lock = threading.RLock()
+        self._asking, self._is_over = threading.Lock(), False
         self._nccl = nccl
         self.description = f"NCCL {nccl.version} of {nccl.path}"
         self._handle = c_void_p()
@@ -81,14 +90,23 @@ class NcclLink(DeviceLink):
             self._nccl.call("ncclRedOpDestroy", made, self._handle)
 
     def failure(self) -> str:
-        number = self._nccl.async_error(self._handle)
+        with self._asking:
+            number = 0 if self._is_over else self._nccl.async_error(self._handle)
         return "" if number in _NO_ERRORS else f"NCCL has failed in the background: {self._nccl.text_of(number)}"
 
     def abort(self) -> None:
-        self._nccl.call("ncclCommAbort", self._handle)
+        if self._ends():
+            self._nccl.call("ncclCommAbort", self._handle)
 
     def destroy(self) -> None:
-        self._nccl.call("ncclCommDestroy", self._handle)
+        if self._ends():
+            self._nccl.call("ncclCommDestroy", self._handle)
+
+    def _ends(self) -> bool:
+        """Have nobody ask the communicator any more, or end it again: what is being destroyed frees what both read. Tell whether this is the first end."""
+        with self._asking:
+            is_first, self._is_over = not self._is_over, True
+        return is_first
 
 
 def new_identity(nccl: Nccl) -> bytes:

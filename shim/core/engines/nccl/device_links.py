@@ -6,6 +6,8 @@ A link is NCCL's, or, where its ranks share a device, what stands in for it.
 from __future__ import annotations
 
 import os
+import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from ctypes import sizeof
@@ -14,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from shim.core.engines.defaults import COLLECTIVE_TAG
 from shim.core.engines.devices.watched_links import WatchedLinks
-from shim.core.engines.nccl.device_link import LAUNCHING, DeviceLink, NcclLink, new_identity
+from shim.core.engines.nccl.device_link import DeviceLink, NcclLink, new_identity
 from shim.core.engines.nccl.driver import Event, driver, find_driver
 from shim.core.engines.nccl.library import UniqueId, library
 from shim.core.engines.nccl.one_device_link import OneDeviceLink
@@ -49,6 +51,7 @@ class DeviceLinks(WatchedLinks):
         self.nccl, self.cuda = library(), driver()
         self._made: dict[tuple[int, int], DeviceLink] = {}
         self._ended: list[DeviceLink] = []
+        self._making = threading.RLock()  # of both
         super().__init__(under, rank, size, "cuda")
 
     @contextmanager
@@ -59,7 +62,7 @@ class DeviceLinks(WatchedLinks):
     @contextmanager
     def launching(self, by: DeviceLink) -> Iterator[None]:
         """Have nobody else launch or end anything meanwhile, as far as *by* needs that. Raises what has ended the links."""
-        with by.lock, self.on_device():
+        with by.lock or nullcontext(), self.on_device():
             self.check_intact()
             yield
 
@@ -68,7 +71,7 @@ class DeviceLinks(WatchedLinks):
         if key not in self._made:
             self.check_intact()
             made = self.connected(partial(self._made_on_device, make), self._drop)
-            with LAUNCHING:
+            with self._making:
                 self._made[key] = made
                 if self._failure is not None:  # which has come meanwhile
                     self._abort_all()
@@ -82,7 +85,7 @@ class DeviceLinks(WatchedLinks):
             return make()
 
     def _drop(self, late: DeviceLink) -> None:
-        with LAUNCHING, self.on_device():
+        with self.on_device():
             late.abort()
             late.release()
 
@@ -115,20 +118,23 @@ class DeviceLinks(WatchedLinks):
 
     def end(self, error: ShimError) -> None:
         """See ``WatchedLinks``. A launch from which NCCL does not return is ended by this too."""
-        is_alone = LAUNCHING.acquire(timeout=_FOR_A_LAUNCH)
+        until = time.monotonic() + _FOR_A_LAUNCH
+        locks = [made.lock for made in list(self._made.values()) if made.lock is not None]
+        held = [lock for lock in locks if lock.acquire(timeout=max(0.0, until - time.monotonic()))]
         try:
             self._cut_off(error)
             self._abort_all()
         finally:
-            if is_alone:
-                LAUNCHING.release()
+            for lock in held:
+                lock.release()
 
     def _abort_all(self) -> None:
-        made = [self._made[key] for key in sorted(self._made)]
+        with self._making:
+            made = [self._made[key] for key in sorted(self._made)]
+            self._ended += made
+            self._made.clear()
         if not made:
             return
-        self._ended += made
-        self._made.clear()
         # NCCL aborts several at once, where it can: one may wait for a kernel that is queued behind another's.
         together = self.nccl.group() if self.nccl.version_number >= _GROUPS_ABORTS else nullcontext()
         with self.on_device(), together:
@@ -139,8 +145,10 @@ class DeviceLinks(WatchedLinks):
                     continue  # the others are to be ended all the same
 
     def come_to_an_end(self, why: str) -> None:
-        with LAUNCHING:
-            self._failure = self._failure or StateError("the group was closed")
+        self._failure = self._failure or StateError("the group was closed")
+        for link in list(self._made.values()):
+            with link.lock or nullcontext():
+                """What was being launched is under way."""
         if why:
             self.end(EngineError(why))
         with self.on_device():
@@ -148,7 +156,7 @@ class DeviceLinks(WatchedLinks):
             self.cuda.call("cuCtxSynchronize")
         for key, link in sorted(self._made.items()):  # in the same order on all ranks, who wait for each other
             if key in self._made:  # the watch may end them meanwhile
-                with link.lock, self.on_device():
+                with link.lock or nullcontext(), self.on_device():
                     link.destroy()
             if self._made.pop(key, None) is not None:
                 self._ended.append(link)

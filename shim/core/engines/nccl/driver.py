@@ -36,6 +36,7 @@ _SIGNATURES: dict[str, tuple[Any, ...]] = {
     "cuDevicePrimaryCtxRetain": (POINTER(c_void_p), c_int),
     "cuCtxPushCurrent_v2": (c_void_p,),
     "cuCtxPopCurrent_v2": (POINTER(c_void_p),),
+    "cuCtxGetCurrent": (POINTER(c_void_p),),
     "cuCtxSynchronize": (),
     "cuMemAlloc_v2": (POINTER(c_void_p), c_size_t),
     "cuMemFree_v2": (c_void_p,),
@@ -146,10 +147,18 @@ class Driver:
         """Let this thread ask about events while another one captures a graph, which that would end otherwise."""
         self.call("cuThreadExchangeStreamCaptureMode", byref(c_int(_RELAXED)))
 
-    def forget(self, event: c_void_p) -> None:
-        """Let *event* go, unless this is a forked child, in which CUDA does not work."""
-        if os.getpid() == self._process:
-            self._functions.cuEventDestroy_v2(event)
+    def current_context(self) -> c_void_p:
+        """Return the calling thread's context."""
+        context = c_void_p()
+        self.call("cuCtxGetCurrent", byref(context))
+        return context
+
+    def forget(self, event: c_void_p, context: c_void_p) -> None:
+        """Let *event* of *context* go, in whatever thread, unless this is a forked child, in which CUDA does not work."""
+        if os.getpid() != self._process or self._functions.cuCtxPushCurrent_v2(context):
+            return
+        self._functions.cuEventDestroy_v2(event)
+        self._functions.cuCtxPopCurrent_v2(byref(c_void_p()))
 
 
 class Stream:
@@ -173,6 +182,7 @@ class Event:
     def __init__(self, cuda: Driver) -> None:
         self._cuda = cuda
         self.handle = c_void_p()
+        self._context = cuda.current_context()
         cuda.call("cuEventCreate", byref(self.handle), _NO_TIMING)
 
     def record(self, stream: Any) -> None:
@@ -188,7 +198,7 @@ class Event:
 
     def __del__(self) -> None:  # who waits for it goes on waiting
         if self.handle:
-            self._cuda.forget(self.handle)
+            self._cuda.forget(self.handle, self._context)
 
 
 def find_driver() -> Driver:

@@ -60,7 +60,9 @@ class NcclEngine(DeviceEngine):
             check(request.dtype, ReduceOp(request.op), request.factor)
         self.links.settle_device(request.device_number)
         if now:
-            return self.under.arrive(request, partial(self._launch_on, request.current_stream(), move), True)
+            with self.links.on_device():  # whose stream it is that CuPy tells
+                stream = request.current_stream()
+            return self.under.arrive(request, partial(self._launch_on, stream, move), True)
         return self._ordered(request, partial(self._launch_after, move))
 
     def _launch_on(self, stream: int, move: Callable[[Request], object], request: Request) -> None:

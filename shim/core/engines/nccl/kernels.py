@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from shim.core.engines.nccl.driver import Driver
-from shim.core.engines.nccl.loading import functions_of, loaded, of_wheels
+from shim.core.engines.nccl.loading import functions_of, load_beside, loaded, of_wheels
 from shim.errors import EngineError
 
 MOST_RANKS = 64
@@ -95,6 +95,9 @@ def compiler() -> Compiler:
     """Return the compiler of this process. Raises EngineError where there is none."""
     for path in (*loaded("libnvrtc.so"), *of_wheels(_WHEELS, "libnvrtc.so*"), *_OF_THE_SYSTEM):
         with suppress(EngineError):
+            load_beside(
+                path, "libnvrtc-builtins.so*"
+            )  # which NVRTC 13 opens by its name, and does not find in a wheel's folder
             return Compiler(path)
     raise EngineError(
         "ranks that share a device need NVRTC, and none can be loaded\n"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -50,3 +51,10 @@ def of_wheels(packages: Sequence[str], pattern: str) -> list[str]:
         for folder in (spec.submodule_search_locations or ()) if spec else ():
             found += [str(path) for path in sorted(Path(folder, "lib").glob(pattern))]
     return found
+
+
+def load_beside(path: str, pattern: str) -> None:
+    """Load the libraries of *pattern* that lie in the folder of the one at *path*, so that it finds them by their names."""
+    for other in sorted(Path(path).parent.glob(pattern)) if os.path.isabs(path) else ():
+        with suppress(OSError):
+            ctypes.CDLL(str(other))

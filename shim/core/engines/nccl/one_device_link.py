@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from shim._native import dtype_bytes
@@ -39,7 +39,7 @@ class OneDeviceLink(DeviceLink):
     """The ranks that come to *processes*, all on the current device, whose number here is *number*. See ``DeviceLink``, and ``Turns`` for *check* and *half*."""
 
     description = "whose ranks share a device"
-    lock = nullcontext()  # a turn has one, which is free while the ranks wait for each other
+    lock = None  # a turn has one, which is free while the ranks wait for each other
 
     def __init__(
         self, cuda: Driver, number: int, processes: HostExchange, check: Callable[[], None], half: int

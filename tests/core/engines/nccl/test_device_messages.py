@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import gc
+import time
 import weakref
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
 from fake_device import FakeTensor, check, world
 
 from shim._native import dtype_bytes
-from shim.core import calls
+from shim.core import calls, groups
 from shim.core.callers import Caller
 from shim.core.engines.devices import messages, watched_links
+from shim.core.engines.nccl.engine import NcclEngine
 from shim.core.engines.network.threads import begin_thread
+from shim.core.reduce_ops import ReduceOp
 from shim.errors import MismatchError, TensorError
 
 ME = Caller("test", input="tensor", output="result")
@@ -153,3 +157,27 @@ def test_the_header_has_room_for_every_dtypes_name() -> None:
     from shim.conformance.tables.checks import ALL_DTYPES
 
     assert all(len(name) <= 32 and dtype_bytes(name) for name in (*ALL_DTYPES, "float8_e4m3b11fnuz"))
+
+
+@pytest.mark.ranks(2)
+def test_groups_whose_first_operations_are_launched_in_another_order(
+    rank: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A first launch of NCCL's waits for the other rank's, which may be at another group's first: neither is in the other's way."""
+    launch = NcclEngine._launch_after
+
+    def in_own_order(self: NcclEngine, move: Any, begin: Any, request: Any) -> Any:
+        ((_, size),) = request.output_places
+        time.sleep(0.2 if (size == 4) == (rank == 0) else 0.0)
+        return launch(self, move, begin, request)
+
+    monkeypatch.setattr(NcclEngine, "_launch_after", in_own_order)
+    with world():
+        made = [groups.new_group(ME, [0, 1]) for _ in range(2)]
+        tensors = [FakeTensor(np.full(count, 1.0 + rank, "float32"), rank) for count in (1, 2)]
+        works = [calls.all_reduce(ME, group, one, one, ReduceOp.SUM) for group, one in zip(made, tensors, strict=True)]
+        for work in works:
+            work.start()
+        for work, tensor in zip(works, tensors, strict=True):
+            work.wait()
+            check(tensor, np.full(len(tensor.values()), 3.0))

@@ -46,6 +46,25 @@ bool meet(ncclComm& comm) {
   });
 }
 
+}  // namespace
+
+void begin_to_connect(ncclComm& comm, bool has_collectives, const std::vector<Message>& messages) {
+  if (has_collectives && !comm.is_connected.exchange(true)) ++comm.shared->connected;
+  for (const Message& one : messages)
+    (one.is_send ? comm.shared->pairs[comm.rank][one.peer] : comm.shared->pairs[one.peer][comm.rank]) |=
+        one.is_send ? 1 : 2;
+}
+
+bool connect(ncclComm& comm, bool has_collectives, const std::vector<Message>& messages) {
+  if (has_collectives && !wait_until(comm, [&] { return comm.shared->connected >= comm.size; })) return false;
+  return std::all_of(messages.begin(), messages.end(), [&](const Message& one) {
+    const auto& pair = one.is_send ? comm.shared->pairs[comm.rank][one.peer] : comm.shared->pairs[one.peer][comm.rank];
+    return wait_until(comm, [&] { return pair == 3; });
+  });
+}
+
+namespace {
+
 std::uint16_t to_half(float value) {
   _Float16 half = static_cast<_Float16>(value);
   std::uint16_t bits;

@@ -36,6 +36,8 @@ struct Shared {
   std::atomic<int> size;
   std::atomic<int> devices[most_ranks];  // and 1 more; 0 for nobody
   std::atomic<std::uint64_t> steps[most_ranks];
+  std::atomic<int> connected;                              // ranks that have launched a collective
+  std::atomic<std::uint8_t> pairs[most_ranks][most_ranks];  // 1 for a sender that has launched, 2 for its receiver
   Said said[most_ranks];
   double factors[most_ranks];
   std::byte areas[most_ranks][area_bytes];
@@ -51,7 +53,7 @@ struct ncclUniqueId {
 struct ncclComm {
   fake::Shared* shared;
   int rank, size, device;
-  std::atomic<bool> is_aborted{false};
+  std::atomic<bool> is_aborted{false}, is_ending{false}, is_connected{false};
   std::atomic<int> under_way{0};
   std::uint64_t step = 0;  // of the stream that carries out
   std::map<int, double> own_ops;
@@ -81,5 +83,9 @@ bool carry_out(ncclComm& comm, std::vector<Message>& messages);
 
 float of_half(std::uint16_t bits);
 float of_bfloat(std::uint16_t bits);
+
+// A first launch on a communicator: says that this rank has come, and waits until the others have. Returns false when it is aborted.
+void begin_to_connect(ncclComm& comm, bool has_collectives, const std::vector<Message>& messages);
+bool connect(ncclComm& comm, bool has_collectives, const std::vector<Message>& messages);
 
 }  // namespace fake

@@ -119,6 +119,11 @@ int cuCtxPopCurrent_v2(void** context) {
   return success;
 }
 
+int cuCtxGetCurrent(void** context) {
+  *context = contexts.empty() ? nullptr : context_of(contexts.back());
+  return success;
+}
+
 int cuCtxSynchronize() {
   const int device = current_device("cuCtxSynchronize");
   std::vector<Stream*> there;
@@ -243,6 +248,7 @@ int cuEventCreate(void** event, unsigned) {
 }
 
 int cuEventRecord(void* event, void* stream) {
+  current_device("cuEventRecord");
   const auto recorded = event_at("cuEventRecord", event);
   const std::uint64_t number = ++recorded->recorded;
   stream_at("cuEventRecord", stream).put([=] { recorded->reach(number); });
@@ -250,6 +256,7 @@ int cuEventRecord(void* event, void* stream) {
 }
 
 int cuEventQuery(void* event) {
+  current_device("cuEventQuery");
   const auto asked = event_at("cuEventQuery", event);
   const std::lock_guard lock(asked->mutex);
   return asked->reached >= asked->recorded ? success : not_ready;
@@ -262,6 +269,7 @@ int cuEventSynchronize(void* event) {
 }
 
 int cuEventDestroy_v2(void* event) {
+  current_device("cuEventDestroy");
   event_at("cuEventDestroy", event);
   const std::lock_guard lock(driver().mutex);
   driver().events.erase(event);

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -22,6 +23,7 @@ using namespace fake;
 
 namespace {
 
+constexpr auto destroying = std::chrono::milliseconds(150);  // more than between two looks of the engine's watch
 constexpr int success = 0, system_error = 2, invalid_argument = 4, invalid_usage = 5;
 
 std::mutex comms_mutex;
@@ -72,9 +74,14 @@ int failed(int error, const std::string& text) {
   return error;
 }
 
+// As the real one, does not return from a first launch before the other ranks have launched theirs.
 int end_group() {
   std::vector<Queued> all;
   all.swap(queued);
+  for (const Queued& one : all) begin_to_connect(*one.comm, !one.collectives.empty(), one.messages);
+  for (const Queued& one : all)
+    if (!connect(*one.comm, !one.collectives.empty(), one.messages))
+      return failed(system_error, "aborted while it connected");
   for (Queued& one : all) launch(std::move(one));
   return success;
 }
@@ -164,6 +171,8 @@ int ncclCommInitRank(ncclComm** comm, int size, ncclUniqueId id, int rank) {
 int ncclCommDestroy(ncclComm* comm) {
   checked("ncclCommDestroy", comm);
   if (comm->under_way > 0) wrong_use("ncclCommDestroy", "operations are under way");
+  comm->is_ending = true;
+  std::this_thread::sleep_for(destroying);
   const std::lock_guard lock(comms_mutex);
   comms.erase(comm);
   return success;
@@ -171,13 +180,17 @@ int ncclCommDestroy(ncclComm* comm) {
 
 int ncclCommAbort(ncclComm* comm) {
   const std::lock_guard lock(comms_mutex);
-  if (!comms.contains(comm)) wrong_use("ncclCommAbort", "a communicator that is none, or was destroyed");
+  if (!comms.contains(comm) || comm->is_ending)
+    wrong_use("ncclCommAbort", "a communicator that is none, or was destroyed");
   comm->is_aborted = true;
   comms.erase(comm);
   return success;
 }
 
-int ncclCommGetAsyncError(ncclComm*, int* error) {
+int ncclCommGetAsyncError(ncclComm* comm, int* error) {
+  const std::lock_guard lock(comms_mutex);
+  if (!comms.contains(comm) || comm->is_ending)
+    wrong_use("ncclCommGetAsyncError", "a communicator that is none, or is being destroyed");
   *error = success;
   return success;
 }
