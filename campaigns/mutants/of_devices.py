@@ -57,4 +57,18 @@ MUTANTS: tuple[Mutant, ...] = (
         "number = self._nccl.async_error(self._handle)",
         _ON_CUDA,
     ),
+    Mutant(
+        "devices/captured-events-asked",
+        "shim/core/engines/nccl/driver.py",
+        "return self.is_captured or self._cuda.is_ready(self.handle)",
+        "return self._cuda.is_ready(self.handle)",
+        _ON_CUDA,
+    ),
+    Mutant(
+        "devices/events-let-go-without-a-context",
+        "shim/core/engines/nccl/driver.py",
+        "if os.getpid() != self._process or self._functions.cuCtxPushCurrent_v2(context):",
+        "if self._functions.cuEventDestroy_v2(event) or True:",
+        _ON_CUDA,
+    ),
 )

@@ -104,9 +104,10 @@ class DeviceLinks(WatchedLinks):
         return event
 
     def end_of(self, stream: Any, request: Request) -> Event:
-        """Return an event behind what is on *stream* now, and keep the tensors of *request* until it is reached."""
+        """Return an event behind what is on *stream* now, and keep the tensors of *request* until it is reached; a graph's are the program's to keep."""
         end = self.event_behind(stream)
-        self.keep(stream if isinstance(stream, int) else stream.value, end, request)
+        if not end.is_captured:
+            self.keep(stream if isinstance(stream, int) else stream.value, end, request)
         return end
 
     def _look_after(self) -> None:

@@ -175,9 +175,12 @@ class Stream:
 
 
 class Event:
-    """A point in a stream of the current device that others can wait for. ``is_cut_off`` says that what it is behind was ended before."""
+    """A point in a stream of the current device that others can wait for. ``is_cut_off`` says that what it is behind was ended before.
 
-    is_cut_off = False
+    In a stream that is captured into a graph it is no point in time: CUDA refuses to say whether it is reached (error 907).
+    """
+
+    is_cut_off = is_captured = False
 
     def __init__(self, cuda: Driver) -> None:
         self._cuda = cuda
@@ -187,6 +190,7 @@ class Event:
 
     def record(self, stream: Any) -> None:
         """Have it be behind what is in *stream* now."""
+        self.is_captured = self._cuda.is_capturing(stream)
         self._cuda.call("cuEventRecord", self.handle, stream)
 
     def make_wait(self, stream: Any) -> None:
@@ -194,7 +198,7 @@ class Event:
         self._cuda.call("cuStreamWaitEvent", stream, self.handle, 0)
 
     def is_reached(self) -> bool:
-        return self._cuda.is_ready(self.handle)
+        return self.is_captured or self._cuda.is_ready(self.handle)
 
     def __del__(self) -> None:  # who waits for it goes on waiting
         if self.handle:

@@ -46,7 +46,7 @@ def _compiled() -> Path:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not Path(folder, "done").exists():
             cuda = folder / "libcuda.so.1"
-            _compile(cuda, "fake_cuda.cpp", "fake_ipc.cpp", "fake_kernels.cpp")
+            _compile(cuda, "fake_cuda.cpp", "fake_ipc.cpp", "fake_kernels.cpp", "fake_streams.cpp")
             _compile(folder / "libnvrtc.so.12", "fake_nvrtc.cpp")
             _compile(folder / "libnccl.so.2", "fake_nccl.cpp", "exchanges.cpp", cuda, "-Wl,-rpath,$ORIGIN")
             Path(folder, "done").touch()

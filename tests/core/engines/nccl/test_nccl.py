@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import sys
+import time
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -212,3 +214,22 @@ def test_nothing_is_left_of_a_group(rank: int) -> None:
         assert mappings() == before
     finally:
         gc.enable()
+
+
+@pytest.mark.ranks(2)
+def test_a_started_operation_in_a_graph(rank: int) -> None:
+    """While a graph is captured, nothing is done, and no event says when: the group goes on afterwards."""
+    with world() as group:
+        tensor, stream, graph = FakeTensor(np.full(3, 1.0 + rank), rank), Stream(rank), ctypes.c_void_p()
+        calls.all_reduce(ME, group, tensor, tensor, SUM, now=True)
+        with on_stream(stream):
+            assert load().cuStreamBeginCapture_v2(stream.handle, 0) == 0
+            work = calls.all_reduce(ME, group, tensor, tensor, SUM)
+            work.start()
+            work.wait()
+            assert work.is_completed()
+            assert load().cuStreamEndCapture(stream.handle, ctypes.byref(graph)) == 0
+        time.sleep(0.3)  # in which the watch looks at what is under way
+        check(tensor, np.full(3, 3.0))
+        calls.all_reduce(ME, group, tensor, tensor, SUM, now=True)
+        check(tensor, np.full(3, 6.0))

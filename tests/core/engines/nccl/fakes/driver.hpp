@@ -12,7 +12,7 @@
 namespace fake {
 
 constexpr int devices = 8;
-constexpr int success = 0, invalid_value = 1, out_of_memory = 2, invalid_device = 101, not_ready = 600;
+constexpr int success = 0, invalid_value = 1, out_of_memory = 2, invalid_device = 101, not_ready = 600, captured_event = 907;
 
 struct Allocation {
   std::size_t bytes;

@@ -72,10 +72,12 @@ int current_device(const char* function) {
   return contexts.back();
 }
 
-void put_on_stream(const char* function, void* stream, int device, std::function<void()> work) {
+bool put_on_stream(const char* function, void* stream, int device, std::function<void()> work) {
   Stream& there = stream_at(function, stream);
   if (there.device != device) wrong_use(function, "a stream of another device");
+  if (there.is_capturing) return false;
   there.put(std::move(work));
+  return true;
 }
 
 }  // namespace fake
@@ -189,90 +191,6 @@ int cuMemcpyDtoDAsync_v2(std::uintptr_t to, std::uintptr_t from, std::size_t byt
   std::byte* const there = memory_at("cuMemcpyDtoDAsync", reinterpret_cast<void*>(to), bytes, -1);
   const std::byte* const here = memory_at("cuMemcpyDtoDAsync", reinterpret_cast<void*>(from), bytes, -1);
   stream_at("cuMemcpyDtoDAsync", stream).put([=] { std::memmove(there, here, bytes); });
-  return success;
-}
-
-int cuStreamCreate(void** stream, unsigned) {
-  auto* const made = new Stream(current_device("cuStreamCreate"));
-  const std::lock_guard lock(driver().mutex);
-  driver().streams[made] = made;
-  *stream = made;
-  return success;
-}
-
-int cuStreamDestroy_v2(void* stream) {
-  stream_at("cuStreamDestroy", stream);
-  const std::lock_guard lock(driver().mutex);
-  driver().streams.erase(stream);  // its thread goes on with what it has
-  return success;
-}
-
-int cuStreamSynchronize(void* stream) {
-  stream_at("cuStreamSynchronize", stream).wait();
-  return success;
-}
-
-int cuStreamQuery(void* stream) { return stream_at("cuStreamQuery", stream).is_idle() ? success : not_ready; }
-
-int cuStreamIsCapturing(void* stream, int* status) {
-  stream_at("cuStreamIsCapturing", stream);
-  *status = 0;
-  return success;
-}
-
-int cuThreadExchangeStreamCaptureMode(int* mode) {
-  static thread_local int current = 0;
-  std::swap(current, *mode);
-  return success;
-}
-
-int cuStreamWaitEvent(void* stream, void* event, unsigned) {
-  const auto waited = event_at("cuStreamWaitEvent", event);
-  const std::uint64_t number = waited->recorded;
-  stream_at("cuStreamWaitEvent", stream).put([=] { waited->wait_for(number); });
-  return success;
-}
-
-int cuLaunchHostFunc(void* stream, void (*function)(void*), void* argument) {
-  stream_at("cuLaunchHostFunc", stream).put([=] { function(argument); });
-  return success;
-}
-
-int cuEventCreate(void** event, unsigned) {
-  current_device("cuEventCreate");
-  const auto made = std::make_shared<Event>();
-  const std::lock_guard lock(driver().mutex);
-  driver().events[made.get()] = made;
-  *event = made.get();
-  return success;
-}
-
-int cuEventRecord(void* event, void* stream) {
-  current_device("cuEventRecord");
-  const auto recorded = event_at("cuEventRecord", event);
-  const std::uint64_t number = ++recorded->recorded;
-  stream_at("cuEventRecord", stream).put([=] { recorded->reach(number); });
-  return success;
-}
-
-int cuEventQuery(void* event) {
-  current_device("cuEventQuery");
-  const auto asked = event_at("cuEventQuery", event);
-  const std::lock_guard lock(asked->mutex);
-  return asked->reached >= asked->recorded ? success : not_ready;
-}
-
-int cuEventSynchronize(void* event) {
-  const auto waited = event_at("cuEventSynchronize", event);
-  waited->wait_for(waited->recorded);
-  return success;
-}
-
-int cuEventDestroy_v2(void* event) {
-  current_device("cuEventDestroy");
-  event_at("cuEventDestroy", event);
-  const std::lock_guard lock(driver().mutex);
-  driver().events.erase(event);
   return success;
 }
 

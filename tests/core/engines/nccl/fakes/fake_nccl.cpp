@@ -52,12 +52,13 @@ void launch(Queued call) {
   ncclComm& comm = *call.comm;
   ++comm.under_way;
   auto shared = std::make_shared<Queued>(std::move(call));
-  fake::put_on_stream("ncclGroupEnd", shared->stream, comm.device, [shared, &comm] {
+  const bool is_put = fake::put_on_stream("ncclGroupEnd", shared->stream, comm.device, [shared, &comm] {
     bool goes_on = !comm.is_aborted;
     for (const Collective& one : shared->collectives) goes_on = goes_on && carry_out(comm, one);
     if (goes_on && !shared->messages.empty()) carry_out(comm, shared->messages);
     --comm.under_way;
   });
+  if (!is_put) --comm.under_way;
 }
 
 Queued& in_group(ncclComm* comm, void* stream) {

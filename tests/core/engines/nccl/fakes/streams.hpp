@@ -1,6 +1,7 @@
 // Streams and events of the fake CUDA driver.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -15,8 +16,10 @@ class Stream {
  public:
   explicit Stream(int device) : device(device), thread_([this] { run(); }) { thread_.detach(); }
 
+  // What is put here while a graph is captured becomes part of it, and is not done.
   void put(std::function<void()> work) {
     const std::lock_guard lock(mutex_);
+    if (is_capturing) return;
     work_.push_back(std::move(work));
     ++given_;
     changed_.notify_all();
@@ -32,6 +35,7 @@ class Stream {
   }
 
   const int device;
+  std::atomic<bool> is_capturing{false};
 
  private:
   void run() {
@@ -61,6 +65,7 @@ struct Event {
   std::mutex mutex;
   std::condition_variable changed;
   std::uint64_t recorded = 0, reached = 0;
+  bool is_captured = false;  // recorded on a stream that captured: it is no point in time
 
   void reach(std::uint64_t number) {
     const std::lock_guard lock(mutex);
