@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from ctypes import POINTER, Structure, byref, c_char_p, c_int, c_size_t, c_ubyte, c_uint, c_void_p
+from ctypes import POINTER, Structure, byref, c_char_p, c_int, c_size_t, c_ubyte, c_uint, c_uint64, c_void_p
 from functools import cache
 from typing import Any
 
@@ -38,6 +38,9 @@ _SIGNATURES: dict[str, tuple[Any, ...]] = {
     "cuCtxPopCurrent_v2": (POINTER(c_void_p),),
     "cuCtxGetCurrent": (POINTER(c_void_p),),
     "cuCtxSynchronize": (),
+    "cuDeviceGetDefaultMemPool": (POINTER(c_void_p), c_int),
+    "cuMemPoolGetAttribute": (c_void_p, c_int, POINTER(c_uint64)),
+    "cuMemPoolSetAttribute": (c_void_p, c_int, POINTER(c_uint64)),
     "cuMemAlloc_v2": (POINTER(c_void_p), c_size_t),
     "cuMemFree_v2": (c_void_p,),
     "cuMemAllocAsync": (POINTER(c_void_p), c_size_t, c_void_p),
@@ -64,6 +67,8 @@ _NON_BLOCKING = 1  # of a stream: the legacy default stream does not wait for it
 _NO_TIMING = 2  # of an event
 _RELAXED = 2  # of a thread's mode of capture
 _MAJOR, _MINOR = 75, 76  # attributes of a device
+_RELEASE_THRESHOLD = 4  # an attribute of a pool
+_KEPT = 64 << 20  # bytes of a device's pool
 _NOT_READY = 600
 
 
@@ -99,8 +104,17 @@ class Driver:
         if number not in self._contexts:
             context = c_void_p()
             self.call("cuDevicePrimaryCtxRetain", byref(context), self._device(number))
+            self._keep_pooled(number)
             self._contexts[number] = context  # kept, as the frameworks keep it
         return self._contexts[number]
+
+    def _keep_pooled(self, number: int) -> None:
+        """Have what ``room`` has given stay with the process: by default a pool gives all of it back whenever a stream is waited for."""
+        pool, most = c_void_p(), c_uint64()
+        self.call("cuDeviceGetDefaultMemPool", byref(pool), self._device(number))
+        self.call("cuMemPoolGetAttribute", pool, _RELEASE_THRESHOLD, byref(most))
+        if most.value < _KEPT:
+            self.call("cuMemPoolSetAttribute", pool, _RELEASE_THRESHOLD, byref(c_uint64(_KEPT)))
 
     def identity_of(self, number: int) -> bytes:
         """Return what names device *number* on every host, in 16 bytes."""

@@ -233,3 +233,14 @@ def test_a_started_operation_in_a_graph(rank: int) -> None:
         check(tensor, np.full(3, 3.0))
         calls.all_reduce(ME, group, tensor, tensor, SUM, now=True)
         check(tensor, np.full(3, 6.0))
+
+
+@pytest.mark.ranks(2)
+def test_pools_keep_their_memory(rank: int) -> None:
+    kept, pool = ctypes.c_uint64(), ctypes.c_void_p()
+    with world() as group:
+        tensor = FakeTensor(np.ones(3), rank)
+        calls.all_reduce(ME, group, tensor, tensor, SUM, now=True)
+        assert load().cuDeviceGetDefaultMemPool(ctypes.byref(pool), rank) == 0
+        assert load().cuMemPoolGetAttribute(pool, 4, ctypes.byref(kept)) == 0
+        assert kept.value == 64 << 20

@@ -34,6 +34,7 @@ struct Driver {
   std::map<void*, Stream*> streams;
   std::map<void*, std::shared_ptr<Event>> events;
   Stream* legacy[devices] = {};
+  std::uint64_t kept[devices] = {};  // bytes that each device's pool does not give back
 };
 Driver& driver();
 

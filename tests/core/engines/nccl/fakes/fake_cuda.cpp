@@ -23,6 +23,7 @@ Driver& driver() {
 
 namespace {
 
+constexpr int release_threshold = 4;
 thread_local std::vector<int> contexts;  // the devices of those that were pushed
 
 void* context_of(int device) { return reinterpret_cast<void*>(static_cast<std::intptr_t>(device + 1)); }
@@ -172,6 +173,23 @@ int cuMemAllocAsync(std::uintptr_t* address, std::size_t bytes, void* stream) {
 int cuMemFreeAsync(std::uintptr_t address, void* stream) {
   memory_at("cuMemFreeAsync", reinterpret_cast<void*>(address), 0, -1);
   stream_at("cuMemFreeAsync", stream).put([=] { cuMemFree_v2(address); });
+  return success;
+}
+
+int cuDeviceGetDefaultMemPool(void** pool, int device) {
+  *pool = context_of(device);
+  return success;
+}
+
+int cuMemPoolGetAttribute(void* pool, int attribute, std::uint64_t* value) {
+  if (attribute != release_threshold) return invalid_value;
+  *value = driver().kept[reinterpret_cast<std::intptr_t>(pool) - 1];
+  return success;
+}
+
+int cuMemPoolSetAttribute(void* pool, int attribute, const std::uint64_t* value) {
+  if (attribute != release_threshold) return invalid_value;
+  driver().kept[reinterpret_cast<std::intptr_t>(pool) - 1] = *value;
   return success;
 }
 
