@@ -17,17 +17,17 @@ def _in(file: str, name: str, before: str, after: str, test: str) -> Mutant:
 
 MUTANTS = (
     _in(
-        "frontends/torch/_backend/group.py",
+        "frontends/torch/_compiled_graphs.py",
         "unseen-by-modes",
-        "        if own is not None and (self.hooks or modes_look_on()):",
-        "        if own is not None and (self.hooks or torch._C._autograd._profiler_enabled()):",
+        "is_there = core._len_torch_dispatch_stack() or core._autograd._profiler_enabled()",
+        "is_there = core._autograd._profiler_enabled()",
         _SEEN,
     ),
     _in(
-        "frontends/torch/_backend/group.py",
+        "frontends/torch/_compiled_graphs.py",
         "unseen-by-the-profiler",
-        "        if own is not None and (self.hooks or modes_look_on()):",
-        "        if own is not None and (self.hooks or torch._C._len_torch_dispatch_stack()):",
+        "is_there = core._len_torch_dispatch_stack() or core._autograd._profiler_enabled()",
+        "is_there = core._len_torch_dispatch_stack()",
         _SEEN,
     ),
     _in(

@@ -23,7 +23,7 @@ The exit status is 1 where a program that gloo carries out ends otherwise on the
 """
 _LAUNCHER = "torch/distributed/elastic/multiprocessing/api.py"  # where torchrun begins to tell of ranks that failed
 _TAIL = 40  # lines of the output of a run that failed
-CACHE = Path(os.environ.get("XDGCACHE_HOME", "~/.cache")).expanduser() / "shim" / "real_programs"
+CACHE = Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")).expanduser() / "shim" / "real_programs"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -58,14 +58,17 @@ def _rehearsed(program: Program, ranks: int, variables: dict[str, str]) -> dict[
     with tempfile.TemporaryDirectory(prefix="rehearsed-") as folder:
         path = Path(folder, "program.py")
         path.write_text(program.text, encoding="utf-8")
-        ended = subprocess.run(
-            [sys.executable, "-m", "shim", "rehearse", "-n", str(ranks), "--json", *program.options, str(path)],
-            env=os.environ | variables,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=_LIMIT,
-        )
+        try:
+            ended = subprocess.run(
+                [sys.executable, "-m", "shim", "rehearse", "-n", str(ranks), "--json", *program.options, str(path)],
+                env=os.environ | variables,
+                capture_output=True,
+                text=True,
+                check=False,
+                timeout=_LIMIT,
+            )
+        except subprocess.TimeoutExpired:
+            return {"error": f"no end within {_LIMIT:.0f} s"}
     try:
         found: dict[str, Any] = json.loads(ended.stdout)
     except ValueError:
@@ -74,10 +77,15 @@ def _rehearsed(program: Program, ranks: int, variables: dict[str, str]) -> dict[
 
 
 def _guilty(found: dict[str, Any]) -> set[int]:
-    """Return the ranks that do otherwise than most, that wait, that are waited for, or whose program failed."""
-    ranks = {one["rank"] for one in (*found["failed"], *found["stuck"], *found["lost"])}
-    ranks |= {rank for one in found["stuck"] for rank in (*one["missing"], *one["ended"])}
+    """Return the ranks that do otherwise than most: whose program failed or ended, or whose call or wait is another one."""
+    ranks = {one["rank"] for one in (*found["failed"], *found["lost"])}
+    ranks |= {rank for one in found["stuck"] for rank in one["ended"]}
     ranks |= {rank for one in found["half_made"] for rank in one["missing"]}
+    waits = Counter(one["call"] for one in found["stuck"])
+    ranks |= {
+        one["rank"] for one in found["stuck"] if waits[one["call"]] < max(waits.values()) or len(found["stuck"]) <= 2
+    }
+    ranks |= {rank for one in found["stuck"] for rank in one["missing"] if len(one["missing"]) == 1}
     for one in found["disagreements"]:
         usual = Counter(one["calls"].values()).most_common(1)[0]
         ranks |= {int(rank) for rank, line in one["calls"].items() if line != usual[0] or usual[1] == 1}

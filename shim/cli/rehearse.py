@@ -65,7 +65,12 @@ def rehearse(
     ] = None,
     most_passes: Annotated[
         int,
-        typer.Option("--passes", metavar="N", min=1, help="Rehearse at most so often, to answer with what ranks pass."),
+        typer.Option(
+            "--passes",
+            metavar="N",
+            min=1,
+            help="The most passes; each answers with what ranks passed in the one before.",
+        ),
     ] = 30,
     costs: Annotated[
         bool, typer.Option("--costs", help="Show what a step moves, by operation, inside hosts and between them.")
@@ -87,7 +92,8 @@ def rehearse(
 ) -> None:
     """Run each of N ranks alone, in a world that is not there, and compare what all of them called.
 
-    Calls are answered at once, as if every rank had passed what this one did: a sum is N times the input, a gather is copies, a message is zeros.
+    Calls are answered at once: with what the other ranks pass, where that is small, and otherwise as if every rank had passed what this one did:
+    a sum is N times the input, a gather is copies, a message is zeros.
     Found are calls that differ, with each rank's line, ranks that would wait for ever, for whom and in which circle, and programs that fail.
     The exit status is 0 if no mistake was found, 1 if one was, and 2 if the command line is wrong.
     """
@@ -98,6 +104,8 @@ def rehearse(
         raise typer.BadParameter(f"there is no program {script!r}", param_hint="SCRIPT")
     if no_memory and find_spec("torch") is None:
         raise typer.BadParameter("it is for torch's tensors, and torch is not installed", param_hint="--no-memory")
+    if page is not None and not page.resolve().parent.is_dir():
+        raise typer.BadParameter(f"there is no folder {page.parent}", param_hint="--page")
     if page is not None and not cluster:
         raise typer.BadParameter("it shows times, which need --cluster", param_hint="--page")
     described, per_host = _cluster_of(cluster, inside, across, ranks, per_host)
@@ -115,11 +123,11 @@ def rehearse(
         if folder is None:
             shutil.rmtree(where, ignore_errors=True)
     sys.stderr.write("\r\x1b[K" if sys.stderr.isatty() else "")
+    sys.stdout.write(json.dumps(found.as_json(), indent=1) + "\n" if as_json else found.text())
     if page is not None and found.costs is not None:
         from shim.trace.page import as_html
 
         page.write_text(as_html(found.costs.timed(), found.costs.between_hosts), encoding="utf-8")
-    sys.stdout.write(json.dumps(found.as_json(), indent=1) + "\n" if as_json else found.text())
     raise typer.Exit(0 if found.is_right else 1)
 
 
@@ -128,6 +136,7 @@ def _in_passes(plan: Plan, given: Path | None, most: int) -> Findings:
 
     What a recording in *given* has is known from the beginning.
     """
+    from shim.errors import ArgumentError
     from shim.rehearsal.preparing import prepare
     from shim.rehearsal.running import run_all
     from shim.rehearsal.values import Values
@@ -135,7 +144,10 @@ def _in_passes(plan: Plan, given: Path | None, most: int) -> Findings:
     prepare(plan)
     known = Values(plan.values)
     if given is not None:
-        known.take_job(given)
+        try:
+            known.take_job(given, plan.size)
+        except ArgumentError as error:
+            raise typer.BadParameter(str(error), param_hint="--values") from None
     for number in range(1, most + 1):
         known.begin_pass()
         ended = run_all(plan, known, _shown_progress(len(plan.ranks), number))
@@ -165,8 +177,8 @@ def _compared(
     from shim.rehearsal.playing import Played, play
     from shim.rehearsal.report import Findings
 
-    played = Played() if recording is None else play(recording)
-    return Findings(recording, plan.size, failed, played, passes, is_settled)
+    played = Played() if recording is None else play(recording, plan.ranks)
+    return Findings(recording, plan.size, plan.ranks, failed, played, passes, is_settled)
 
 
 def _cluster_of(text: str, inside: str, across: str, size: int, per_host: int | None) -> tuple[Cluster | None, int]:

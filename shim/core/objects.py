@@ -81,7 +81,8 @@ def broadcast(
     """Return copies of *root*'s *items* on every other rank, which gives as many of its own, and *items* on *root*."""
     _begin(caller, group)
     gives = group.rank == root or group.is_rehearsed  # where the root's are not known, these stand for them
-    packed = [_pack(caller, group, item, form) for item in items] if gives else []
+    pack = _pack if group.rank == root else _pack_if_possible
+    packed = [pack(caller, group, item, form) for item in items] if gives else []
     if calls.barrier(caller, group, True, f"broadcast of {_number(len(items), form)}") is ABSENT:
         return None
     sizes = array("q", map(len, packed) if gives else bytes(8 * len(items)))
@@ -206,6 +207,15 @@ def _pack(caller: Caller, group: ProcessGroup, item: Any, form: Format) -> bytea
         return pickles.packed(group, item, form)
     except Exception as error:  # a class raises what it likes when it cannot be pickled
         calls.refuse(caller, group, unpicklable(error))
+
+
+def _pack_if_possible(caller: Caller, group: ProcessGroup, item: Any, form: Format) -> bytearray:
+    """Pack what stands for another rank's object in a rehearsal, which nobody has to be able to pickle."""
+    del caller
+    try:
+        return pickles.packed(group, item, form)
+    except Exception:
+        return pickles.packed(group, None, form)
 
 
 def _room(caller: Caller, group: ProcessGroup, size: int) -> bytearray:

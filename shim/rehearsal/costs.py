@@ -31,7 +31,7 @@ class Row:
     inside: float = 0.0
     across: float = 0.0
     seconds: float = 0.0
-    background: float = 0.0  # seconds between start and wait, which computing could use
+    background: float = 0.0  # of these seconds, those between start and wait, in which the program makes other calls
 
 
 @dataclass
@@ -48,7 +48,7 @@ class Costs:
     @classmethod
     def of(cls, recording: Recording, per_host: int, cluster: Cluster | None) -> Costs:
         costs = cls(recording, per_host, cluster, Played())
-        costs.played = play(recording, costs.seconds)
+        costs.played = play(recording, recording.ranks, costs.seconds)
         return costs
 
     def use(self, call: Call) -> Use:
@@ -96,7 +96,8 @@ class Costs:
                 row.seconds += self.seconds(call) / step.times
                 times = self.played.times.get((rank, call.index))
                 if times is not None and call.in_background:
-                    row.background += min(self.seconds(call), (times.waited or times.end) - times.begin) / step.times
+                    waited = times.end if times.waited is None else times.waited
+                    row.background += min(self.seconds(call), waited - times.begin) / step.times
             for name, row in mine.items():
                 if name not in most or _weight(row) > _weight(most[name]):
                     most[name] = row
@@ -111,7 +112,7 @@ class Costs:
             numbers: Counter[Group] = Counter()
             for call in self._calls_in(rank, step):
                 group = call.shape.group
-                numbers[group] += 1
+                numbers[group] += not call.shape.is_message
                 if call.shape.collective == "send" and call.shape.peer is not None:
                     here, there = rank // self.per_host, call.shape.peer // self.per_host
                     if here != there:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import sys
 import weakref
 from collections.abc import Callable
 from contextlib import suppress
@@ -13,23 +12,29 @@ from shim.core.engines.rehearsal.engine import RehearsalEngine
 from shim.core.tensors.hollow import is_taken
 from shim.core.tracing.places import Place, place_of_caller, see_through
 from shim.core.tracing.recorder import note
+from shim.frontends._after_import import after_import
 
 _READINGS = ("item", "tolist", "__bool__", "__int__", "__float__", "__index__")
 _CLASSES = {"torch": "Tensor", "paddle": "Tensor", "mindspore": "Tensor"}  # by module
-_known: dict[object, tuple[weakref.ref[Any], int]] = {}  # tensors that calls have written, and their versions then
+_known: dict[object, int] = {}  # versions of what calls have written, when they had
+_alive: dict[object, weakref.ref[Any]] = {}  # the tensors of those keys that may be used again for others
 _told: set[str] = set()
 
 
 def watch_readings() -> None:
-    """Note, from now on, readings of the tensors that calls write, in the frameworks that are loaded. Numpy's arrays cannot be watched."""
+    """Note, from now on, readings of the tensors that calls write, whenever a framework is loaded. Numpy's arrays cannot be watched."""
     RehearsalEngine.answered[:] = [_answered]
     see_through("shim.rehearsal")
-    for module, name in _CLASSES.items():
-        kind = getattr(sys.modules.get(module), name, None)
-        for reading in _READINGS if kind is not None else ():
-            if method := getattr(kind, reading, None):
-                with suppress(TypeError, AttributeError):  # of a class whose methods cannot be replaced
-                    setattr(kind, reading, _watched(method))
+    for module in _CLASSES:
+        after_import(module, _watch)
+
+
+def _watch(framework: Any) -> None:
+    kind = getattr(framework, _CLASSES[framework.__name__], None)
+    for reading in _READINGS if kind is not None else ():
+        if method := getattr(kind, reading, None):
+            with suppress(TypeError, AttributeError):  # of a class whose methods cannot be replaced
+                setattr(kind, reading, _watched(method))
 
 
 def note_reading() -> None:
@@ -54,14 +59,18 @@ def _watched(method: Callable[..., Any]) -> Callable[..., Any]:
 def _answered(tensors: Any) -> None:
     for tensor in tensors if isinstance(tensors, (list, tuple)) else (tensors,):
         with suppress(Exception):  # what cannot be referred to, and has no address, is not watched
-            _known[_key_of(tensor)] = weakref.ref(tensor), _version_of(tensor)
+            key = _key_of(tensor)
+            _known[key] = _version_of(tensor)
+            if isinstance(key, int):
+                _alive[key] = weakref.ref(tensor)
 
 
 def _is_made_up(tensor: Any) -> bool:
-    """Tell whether *tensor*, or the one whose memory it shows, is as a call has left it."""
-    reference, version = _known.get(_key_of(tensor), (None, 0))
-    written = reference and reference()
-    return written is not None and _version_of(written) == version
+    """Tell whether *tensor* shows memory that is as a call has left it; what shares the memory counts versions together."""
+    key = _key_of(tensor)
+    if key not in _known or _version_of(tensor) != _known[key]:
+        return False
+    return key not in _alive or _alive[key]() is tensor
 
 
 def _key_of(tensor: Any) -> object:

@@ -7,7 +7,7 @@ of more bytes than go at once waits for its receive.
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -75,9 +75,12 @@ class Played:
 Cost = Callable[[Call], float]  # seconds that a call takes, once all have come
 
 
-def play(recording: Recording, cost: Cost = lambda call: 0.0) -> Played:
-    """Play what the ranks of *recording* called, until all are at the end, or no one can go on, with calls that take as long as *cost* says."""
-    return _Play(recording, cost).result()
+def play(recording: Recording, ran: Collection[int], cost: Cost = lambda call: 0.0) -> Played:
+    """Play what the ranks of *recording* called, until all are at the end, or no one can go on, with calls that take as long as *cost* says.
+
+    Of the ranks that *ran*, those without a recording have called nothing.
+    """
+    return _Play(recording, ran, cost).result()
 
 
 class _Round:
@@ -91,12 +94,13 @@ class _Round:
 
 
 class _Play:
-    def __init__(self, recording: Recording, cost: Cost) -> None:
+    def __init__(self, recording: Recording, ran: Collection[int], cost: Cost) -> None:
         self._recording, self._cost = recording, cost
         self._clocks: dict[int, float] = defaultdict(float)  # of each rank's program
         self._free: dict[Key, float] = defaultdict(float)  # when the last operation of a group ends
-        self._known = frozenset(recording.ranks)
-        self._steps = {rank: deque(steps_of(one.calls)) for rank, one in recording.ranks.items()}
+        self._known = frozenset(ran)
+        self._steps: dict[int, deque[Step]] = {rank: deque() for rank in ran}
+        self._steps |= {rank: deque(steps_of(one.calls)) for rank, one in recording.ranks.items()}
         self._played = Played()
         self._rounds: dict[Key, list[_Round]] = defaultdict(list)  # of each group
         self._come: dict[tuple[int, Key], int] = defaultdict(int)  # how often a rank has come to a group's
@@ -205,7 +209,7 @@ class _Play:
             taken = (received.shape.dtype, sum(received.shape.parts("outputs")))
             if given != taken:
                 calls = {sent.rank: sent, received.rank: received}
-                self._played.disagreements.append(Disagreement(sent.shape.group, 0, calls, "another size or dtype"))
+                self._played.disagreements.append(Disagreement(sent.shape.group, 0, calls, "the size or dtype"))
         begin = max(self._begun[sent.rank, sent.index], self._begun[received.rank, received.index])
         end = begin + self._cost(sent)
         return self._end(sent.rank, sent, end) + self._end(received.rank, received, end)

@@ -7,11 +7,12 @@ import gc
 import importlib
 import importlib.util
 import os
+import secrets
 import sys
-import weakref
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import redirect_stdout, suppress
 from dataclasses import dataclass, field
+from importlib.machinery import PathFinder
 from pathlib import Path
 
 from shim.core.job.variables import REHEARSED
@@ -41,7 +42,12 @@ class Plan:
     as_installed: bool = False
     without_memory: bool = False
     timeout: float = 300.0
-    at_once: int = field(default_factory=lambda: len(os.sched_getaffinity(0)))
+    digest_key: str = field(default_factory=lambda: str(secrets.randbits(64) | 1))  # of what ranks pass
+
+    @property
+    def at_once(self) -> int:
+        """How many ranks run at a time."""
+        return len(os.sched_getaffinity(0))
 
     @property
     def values(self) -> Path:
@@ -53,17 +59,19 @@ class Plan:
 
 
 def prepare(plan: Plan) -> None:
-    """Import what the ranks of *plan* are to find imported. Call it once, in the process of which they are copies."""
+    """Import what the ranks of *plan* are to find imported. Call it once, in the process of which they are copies.
+
+    What the imports print goes to stderr: stdout is the report's.
+    """
     plan.folder.mkdir(parents=True, exist_ok=True)
     os.environ[REHEARSED] = str(plan.size)  # for what is registered when a framework is imported
     sys.path.insert(0, "" if plan.is_module else str(Path(plan.program[0]).resolve().parent))
-    _import_what_ranks_need(plan)
-    for name in imports_of(plan):
-        with suppress(Exception):  # the program's own import will say it
-            importlib.import_module(name)
-    _import_frontends(plan)
-    for finalizer in getattr(weakref.finalize, "_registry", ()):
-        finalizer.atexit = False  # what these clear away is this process's, and takes as long as a small program
+    with redirect_stdout(sys.stderr):
+        _import_what_ranks_need(plan)
+        for name in imports_of(plan):
+            with suppress(Exception):  # the program's own import will say it
+                importlib.import_module(name)
+        _import_frontends(plan)
     gc.collect()
     gc.freeze()  # what the ranks have in common is not to be looked at, and so copied, by each
 
@@ -101,12 +109,21 @@ def imports_of(plan: Plan) -> list[str]:
 
 
 def _path_of(plan: Plan) -> Path | None:
+    """Return the file that is run. No package is imported for that: it may ask at once which rank it is."""
     if not plan.is_module:
         return Path(plan.program[0])
-    with suppress(ImportError, ValueError):
-        found = importlib.util.find_spec(plan.program[0])
-        return None if found is None or found.origin is None else Path(found.origin)
-    return None
+    places: Sequence[str] | None = None
+    found = None
+    name = ""
+    for part in [*plan.program[0].split("."), "__main__"]:
+        if name and places is None:  # which is no package
+            break
+        name = f"{name}.{part}" if name else part
+        found = PathFinder.find_spec(name, places)
+        if found is None:
+            return None
+        places = found.submodule_search_locations
+    return None if found is None or found.origin is None else Path(found.origin)
 
 
 def _is_installed(root: str) -> bool:

@@ -22,6 +22,7 @@ class Findings:
 
     recording: Recording | None
     size: int
+    ran: Sequence[int]
     failed: Sequence[Ended]
     played: Played
     passes: int = 1
@@ -30,7 +31,13 @@ class Findings:
 
     @property
     def is_right(self) -> bool:
-        return not self.failed and self.played.is_right
+        return not self.failed and not self.absent and self.played.is_right
+
+    @property
+    def absent(self) -> list[int]:
+        """The ranks whose programs have ended well without entering the world."""
+        there = {one.rank for one in self.failed} | (self.recording.ranks.keys() if self.recording else set())
+        return [rank for rank in self.ran if rank not in there]
 
     def text(self) -> str:
         found = "\n".join(line for part in self._parts() for line in (*part, ""))
@@ -39,6 +46,8 @@ class Findings:
     def _parts(self) -> Iterator[list[str]]:
         if self.failed:
             yield _of_failed(self.failed)
+        if self.absent:
+            yield [f"The programs of {ranks_text(self.absent)} ended without entering the world."]
         if self.played.half_made:
             yield _of_half_made(self.played.half_made)
         for one in self.played.disagreements:
@@ -65,8 +74,8 @@ class Findings:
         ranks = self.recording.ranks if self.recording else {}
         calls = sum(len(one.calls) for one in ranks.values())
         groups = {(group.name, group.ranks) for one in ranks.values() for _, group in one.groups}
-        told = f"{len(ranks)} of {self.size} ranks rehearsed: {calls} calls in {len(groups)} group{'s' * (len(groups) != 1)}"
-        if len(ranks) < self.size:
+        told = f"{len(self.ran)} of {self.size} ranks rehearsed: {calls} calls in {len(groups)} group{'s' * (len(groups) != 1)}"
+        if len(self.ran) < self.size:
             told += "; what the others would have called was not compared"
         if self.passes > 1:
             told += f"; {self.passes} passes"
@@ -79,13 +88,15 @@ class Findings:
         ranks = self.recording.ranks if self.recording else {}
         return {
             "size": self.size,
-            "ranks": sorted(ranks),
+            "ranks": sorted(self.ran),
+            "absent": self.absent,
             "is_right": self.is_right,
             "passes": self.passes,
             "is_settled": self.is_settled,
             "made_up": sorted({line for one in ranks.values() for line in one.made_up}),
             "failed": [
-                {"rank": one.rank, "status": one.status, "last_lines": list(one.last_lines)} for one in self.failed
+                {"rank": one.rank, "status": one.status, "is_late": one.is_late, "last_lines": list(one.last_lines)}
+                for one in self.failed
             ],
             "half_made": [
                 {"group": one.group.name, "made": list(one.made), "missing": list(one.missing)}
@@ -165,8 +176,12 @@ def _of_stuck(stuck: Sequence[Stuck]) -> list[str]:
     if ended := sorted({rank for one in stuck for rank in one.ended}):
         lines.append(f"  The program{'s' * (len(ended) != 1)} of {ranks_text(ended)} ended without coming there.")
     if circle := circle_of(stuck):
-        waits = [f"rank {one.rank} waits in {one.call.line()}" for one in circle]
-        lines.append(f"  They wait in a circle: {', for the next: '.join(waits)}, for rank {circle[0].rank}.")
+        after = [*circle[1:], circle[0]]
+        waits = [
+            f"rank {one.rank} waits in {one.call.line()}, for rank {other.rank}"
+            for one, other in zip(circle, after, strict=True)
+        ]
+        lines.append(f"  They wait in a circle: {'; '.join(waits)}.")
     return lines
 
 

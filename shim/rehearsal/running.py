@@ -6,7 +6,9 @@ import os
 import runpy
 import signal
 import sys
+import threading
 import time
+import weakref
 from base64 import b64encode
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
@@ -59,6 +61,7 @@ def run_all(plan: Plan, values: Values, told: Callable[[int], object] = lambda n
                 running[_started(plan, rank)] = rank, time.monotonic() + plan.timeout
             process, how, is_late = _next_end(running)
             rank, _ = running.pop(process)
+            _end_group(process)
             ended += 1
             for path in plan.folder.glob(f"rank{rank}{SUFFIX}"):
                 with suppress(ArgumentError):  # of a rank that was killed
@@ -68,7 +71,7 @@ def run_all(plan: Plan, values: Values, told: Callable[[int], object] = lambda n
                 failed.append(Ended(rank, how, is_late, _last_lines(plan.output_of(rank))))
     finally:
         for process in running:
-            os.kill(process, signal.SIGKILL)
+            _end_group(process)
             os.waitpid(process, 0)
     return sorted(failed, key=lambda one: one.rank)
 
@@ -103,9 +106,15 @@ def _run(plan: Plan, rank: int) -> int:
     share = Share(first, min(plan.per_host, plan.size - first), plan.size, host, -(-plan.size // plan.per_host))
     told = environment_of_share(share, rank, f"rehearsal{plan.size}", ())
     told |= {REHEARSED: str(plan.size), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "1"}
-    told |= {"SHIM_TRACE": str(plan.folder), "SHIM_TRACE_DIGESTS": "1", "SHIM_TRACE_VALUES": str(plan.values)}
+    told |= {
+        "SHIM_TRACE": str(plan.folder),
+        "SHIM_TRACE_DIGESTS": plan.digest_key,
+        "SHIM_TRACE_VALUES": str(plan.values),
+    }
     os.environ.clear()
     os.environ.update(told)
+    for finalizer in getattr(weakref.finalize, "_registry", ()):
+        finalizer.atexit = False  # what these clear away is the command's, and takes as long as a small program
     others.known, others.told = known_values.stored, _note_stored
     sys.argv = list(plan.program)
     status = 0
@@ -151,6 +160,7 @@ def _finish() -> bool:
     import atexit
 
     try:
+        threading._shutdown()  # type: ignore[attr-defined]  # waits for the program's threads, and has no other name
         atexit._run_exitfuncs()
         sys.stdout.flush()
         sys.stderr.flush()
@@ -158,6 +168,12 @@ def _finish() -> bool:
         sys.excepthook(*sys.exc_info())
         return False
     return True
+
+
+def _end_group(process: int) -> None:
+    """End what a rank has left running, which is in its process group."""
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process, signal.SIGKILL)
 
 
 def _next_end(running: dict[int, tuple[int, float]]) -> tuple[int, int, bool]:
@@ -168,7 +184,7 @@ def _next_end(running: dict[int, tuple[int, float]]) -> tuple[int, int, bool]:
             return process, os.waitstatus_to_exitcode(status), False
         late = next((one for one, (_, until) in running.items() if time.monotonic() > until), None)
         if late is not None:
-            os.killpg(late, signal.SIGKILL)
+            _end_group(late)
             os.waitpid(late, 0)
             return late, -signal.SIGKILL, True
         if not process:
@@ -176,6 +192,7 @@ def _next_end(running: dict[int, tuple[int, float]]) -> tuple[int, int, bool]:
 
 
 def _last_lines(path: Path) -> list[str]:
-    with suppress(OSError):
-        return path.read_bytes()[-_LAST_BYTES:].decode(errors="replace").splitlines()
+    with suppress(OSError), path.open("rb") as file:
+        file.seek(max(0, path.stat().st_size - _LAST_BYTES))
+        return file.read().decode(errors="replace").splitlines()
     return []

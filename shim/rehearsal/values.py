@@ -14,6 +14,7 @@ from typing import Any
 
 from shim._native import dtype_bytes
 from shim.core.engines.rehearsal.known_values import GroupKey, Key, Sent, know
+from shim.errors import ArgumentError
 from shim.trace.calls import Call, Group, RankRecording
 from shim.trace.reading import read_recording
 
@@ -28,6 +29,7 @@ class Values:
         self.folder = folder
         self._sent: dict[Key, dict[int, Sent]] = {}
         self._stored: dict[tuple[str, bytes], bytes] = {}
+        self._stored_by: dict[tuple[str, bytes], dict[int, bytes]] = defaultdict(dict)
         self._given: frozenset[Key] = frozenset()  # of a real job
         self._of_ranks: dict[int, dict[Key, Sent]] = {}
         self.begin_pass()
@@ -40,11 +42,19 @@ class Values:
         self._ended: dict[int, int] = {}  # which of them it was
         self._stored_anew = self._has_made_up = False
 
-    def take_job(self, path: Path) -> None:
-        """Take those of a real job, recorded in *path* with its values in ``path/values``."""
+    def take_job(self, path: Path, size: int) -> None:
+        """Take those of a real job of *size* ranks, recorded in *path* with its values in ``path/values``. Raises ArgumentError."""
+        recording = read_recording(path)
+        if recording.size != size:
+            raise ArgumentError(f"{path} is the recording of a job of {recording.size} ranks, and {size} are rehearsed")
+        if not (path / "values").is_dir():
+            raise ArgumentError(
+                f"{path} has no folder values\nRecord the job with SHIM_TRACE_DIGESTS=1 SHIM_TRACE_VALUES={path}/values."
+            )
         shutil.copytree(path / "values", self.folder, dirs_exist_ok=True)
-        for one in read_recording(path).ranks.values():
+        for one in recording.ranks.values():
             self.add(one)
+        self._of_ranks.clear()
         self._given = frozenset(self._sent)
 
     def begin(self, rank: int) -> None:
@@ -71,8 +81,14 @@ class Values:
             self._sent[key].pop(place, None)
             self._changed[key].add(place)
         self._of_ranks[one.rank] = mine
-        self._stored_anew |= any(self._stored.get(name) != value for name, value in one.stored.items())
-        self._stored.update(one.stored)
+        for name, value in one.stored.items():
+            by_rank = self._stored_by[name]
+            before = by_rank[min(by_rank)] if by_rank else None
+            by_rank[one.rank] = value
+            self._stored[name] = by_rank[
+                min(by_rank)
+            ]  # of several who store something, the lowest rank is taken to be last
+            self._stored_anew |= self._stored[name] != before
         self._has_made_up |= bool(one.made_up)
         self._ended[one.rank] = len(self._ended)
 

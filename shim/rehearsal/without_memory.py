@@ -28,6 +28,11 @@ _MOST = 1 << 20  # bytes of a new tensor in host memory that has elements
 _HOST = torch.device("cpu")
 _ATEN: Any = torch.ops.aten
 _device: Any = torch.device
+_Generator: Any = torch.Generator
+_DO_NOTHING = (
+    "empty_cache", "init", "ipc_collect", "reset_accumulated_memory_stats", "reset_max_memory_allocated", "reset_max_memory_cached",
+    "reset_peak_memory_stats", "set_per_process_memory_fraction", "set_stream", "synchronize",
+)  # fmt: skip
 
 
 class _WithoutMemory(FakeTensorMode):  # type: ignore[no-untyped-call]  # of torch
@@ -118,6 +123,10 @@ class _Device(metaclass=_Devices):
     """``torch.device``, of which all devices are in host memory."""
 
 
+class _Current(contextlib.nullcontext[None]):
+    """A block in which another device is current."""
+
+
 class _Properties:
     """Of a device that is not there."""
 
@@ -167,7 +176,11 @@ def _take_devices(mode: Any, local_rank: int, per_host: int) -> None:
         "_lazy_init": _nothing,
         "is_available": lambda: True,
         "is_initialized": lambda: True,
-        "device": lambda device: contextlib.nullcontext(),
+        "device": _Current,
+        "device_of": _Current,
+        "mem_get_info": lambda device=None: (_Properties.total_memory, _Properties.total_memory),
+        "memory_summary": lambda device=None, abbreviated=False: "",
+        "memory_stats": lambda device=None: {},
         "device_count": lambda: per_host,
         "set_device": set_device,
         "default_generators": tuple(torch.Generator() for _ in range(per_host)),
@@ -181,7 +194,7 @@ def _take_devices(mode: Any, local_rank: int, per_host: int) -> None:
         "default_stream": lambda device=None: _Stream(),
         "stream": lambda stream: stream or contextlib.nullcontext(),
     }
-    cuda |= dict.fromkeys(("synchronize", "empty_cache", "set_stream", "reset_peak_memory_stats"), _nothing)
+    cuda |= dict.fromkeys(_DO_NOTHING, _nothing)
     cuda |= dict.fromkeys(("memory_allocated", "max_memory_allocated", "memory_reserved"), lambda device=None: 0)
     for name, answer in cuda.items():
         setattr(torch.cuda, name, answer)
@@ -191,6 +204,10 @@ def _take_devices(mode: Any, local_rank: int, per_host: int) -> None:
     framework.device = _Device
     framework.Tensor.cuda = lambda tensor, *_, **__: tensor.to("cuda")
     framework.Tensor.record_stream = _nothing
+    framework.Tensor.pin_memory = lambda tensor, device=None: tensor
+    framework.Generator = _generator
+    for name in ("mark", "range_push", "range_pop"):
+        setattr(torch.cuda.nvtx, name, _nothing)
     swap: Any = torch.utils.swap_tensors
 
     def swap_tensors(one: Any, other: Any) -> None:
@@ -218,6 +235,10 @@ def _take_classes() -> None:
         wrap(self, module, None, None, *a, **k)
 
     autocast.__init__, parallel.__init__ = begin_there, wrap_there  # type: ignore[method-assign]
+
+
+def _generator(device: Any = "cpu") -> Any:
+    return _Generator(_HOST if _is_elsewhere(device) else device)
 
 
 def _nothing(*_: Any, **__: Any) -> None:

@@ -55,11 +55,12 @@ function fillTables() {
 
 /** Show how many MB go from each line's host to each column's, the more the darker. */
 function fillHosts(table, pairs) {
-  const names = [...new Set(pairs.flatMap(([one, other]) => [one, other]))].sort((one, other) => one - other);
+  const most_shown = 64;
+  const names = [...new Set(pairs.flatMap(([one, other]) => [one, other]))].sort((one, other) => one - other).slice(0, most_shown);
   table.hidden = !names.length;
   if (table.hidden) return;
   const size = new Map(pairs.map(([one, other, bytes]) => [`${one} ${other}`, bytes]));
-  const most = Math.max(...size.values());
+  const most = pairs.reduce((largest, [, , bytes]) => Math.max(largest, bytes), 0);
   const rows = names.map((one) => [one, ...names.map((other) => ((size.get(`${one} ${other}`) ?? 0) / 1e6).toFixed(1))]);
   fill(table, [["MB between hosts", true], ...names.map((name) => [String(name)])], rows, () => false);
   names.forEach((one, line) => names.forEach((other, column) => {

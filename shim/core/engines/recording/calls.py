@@ -12,7 +12,7 @@ from shim.core.engines.layer import CallLayer
 from shim.core.engines.recording.definitions import call_definition, digest_of
 from shim.core.engines.recording.works import RecordedWork
 from shim.core.tracing.layout import INPUT_DIGEST, OUTPUT_DIGEST, State
-from shim.core.tracing.places import Place, place_of_caller
+from shim.core.tracing.places import OBJECTS, Place, place_of_caller
 from shim.errors import ArgumentError, DeviceTensorError, EngineError, MismatchError, OutOfMemoryError
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 _RUNNING, _PREPARED, _ENDED, _FAILED = (
     int(state) for state in (State.RUNNING, State.PREPARED, State.ENDED, State.FAILED)
 )
+_PICKLES = 1 << 10  # so many times more bytes of Python objects are recorded in a rehearsal than of other data
 _WITH_SPLITS = frozenset(row.name for row in COLLECTIVES if row.splits)
 _OF_ALL_RANKS = (MismatchError, EngineError, OutOfMemoryError)  # errors that are no refusal of this rank's call
 
@@ -124,11 +125,8 @@ class RecordedCalls(CallLayer):
             self._kept += [frame.f_code for frame in (program, function) if frame is not None]
         self._is_refusal_known = False
         flags, digest = 0, 0
-        if (
-            self._digest_key
-            and inputs is not None
-            and (found := digest_of(inputs, self._digest_key, self._recorder.most)) is not None
-        ):
+        most = self._recorder.most * (_PICKLES if kinds & OBJECTS else 1)
+        if self._digest_key and inputs is not None and (found := digest_of(inputs, self._digest_key, most)) is not None:
             flags, digest = INPUT_DIGEST, found
         return self._calls.begin(definition, flags | (_RUNNING if now else _PREPARED), digest), flags
 

@@ -62,7 +62,8 @@ def answer(request: Request, key: Key, senders: Sequence[int], own: int) -> bool
     others = [rank for rank in senders if rank != own]
     if not others or any(rank not in table for rank in others):
         return False
-    parts = [_parts(table[rank]) if rank in others else list(map(bytes, request.inputs)) for rank in senders]
+    mine = list(map(bytes, request.inputs))
+    parts = [mine if rank == own else _parts(table[rank]) for rank in senders]
     if request.collective in ("scatter", "all_to_all", "reduce_scatter"):
         if any(len(one) != request.size for one in parts):
             return False

@@ -37,17 +37,22 @@ class RehearsedTable:
         table = _tables[self._where]
         if operation is Operation.ADD:
             fields = [fields[0], b"%d" % (int(fields[1]) * self._size)]
-        if operation in (Operation.GET, Operation.WAIT, Operation.CHECK):
-            for key in table.missing(fields):
+        if operation in (Operation.GET, Operation.WAIT, Operation.CHECK, Operation.COMPARE_SET):
+            for key in table.missing(fields[:1] if operation is Operation.COMPARE_SET else fields):
                 value = others.known(self._where, key) if others.known is not None else None
                 if value is not None or operation is Operation.GET:
                     table.carry_out(Operation.SET, [key, value or b""])
+        was_missing = bool(table.missing(fields[:1]))
         result = table.carry_out(operation, fields)
-        if others.told is not None and operation in (Operation.SET, Operation.COMPARE_SET):
-            pairs = fields if operation is Operation.SET else [fields[0], fields[2]]
+        if others.told is not None and (
+            operation is Operation.SET or (operation is Operation.COMPARE_SET and was_missing)
+        ):
+            pairs = fields if operation is Operation.SET else [fields[0], *(result or ())]
             for key, value in zip(pairs[::2], pairs[1::2], strict=True):
                 others.told(self._where, key, value)
-        return [] if result is None and operation is not Operation.QUEUE_POP else result or [b""]
+        if result is None:  # it would wait for another rank
+            return [b""] if operation is Operation.QUEUE_POP else []
+        return result
 
     def first(self, seconds: float, before: Callable[[], object] = bool) -> None:
         """There is nobody to join."""

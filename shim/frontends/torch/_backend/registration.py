@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from shim.core.job.variables import REHEARSED
 from shim.errors import ArgumentError
 
 
@@ -22,7 +23,7 @@ def register() -> None:
 
     if not hasattr(Backend, "SHIM"):
         Backend.register_backend("shim", _make_group, extended_api=True, devices=["cpu"])
-    if os.environ.get("SHIM_REHEARSE"):
+    if os.environ.get(REHEARSED):
         from shim.frontends.torch._backend.rehearsing import meet_nobody
 
         meet_nobody()
