@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
@@ -112,6 +113,9 @@ def rehearse(
     wanted = _ranks_in(some, ranks)
     if folder is not None and any(folder.glob("rank*")):
         raise typer.BadParameter(f"{folder} has recordings already; name an empty or a new folder", param_hint="--to")
+    if folder is not None and folder.exists() and not folder.is_dir():
+        raise typer.BadParameter(f"{folder} is no folder", param_hint="--to")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # what is temporary is removed
     where = Path(tempfile.mkdtemp(prefix="shim-rehearsal-")) if folder is None else folder.resolve()
     program = [script, *(arguments or ())]
     plan = Plan(program, ranks, wanted, per_host, where, module, as_installed, no_memory, timeout)
@@ -142,7 +146,7 @@ def _in_passes(plan: Plan, given: Path | None, most: int) -> Findings:
     from shim.rehearsal.values import Values
 
     prepare(plan)
-    known = Values(plan.values)
+    known = Values(plan.values, plan.ranks)
     if given is not None:
         try:
             known.take_job(given, plan.size)

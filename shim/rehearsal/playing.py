@@ -1,13 +1,13 @@
 """Plays what all ranks called as an engine would carry it out: who waits for whom, where calls differ, and where nobody can go on.
 
-Collectives of a group are its members' in their order, and end when all have come. A message is matched by its ranks and tag; a send
+Each thread of a rank goes on by itself. Collectives of a group are its members' in their order, and end when all have come. A message is matched by its ranks and tag; a send
 of more bytes than go at once waits for its receive.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict, deque
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections import Counter, defaultdict, deque
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -18,6 +18,7 @@ AT_ONCE = 983  # bytes of a message that its sender does not wait with, as betwe
 
 Step = tuple[Call, bool]  # a call that begins, or a wait for one that has begun (True)
 Key = tuple[object, ...]
+Thread = tuple[int, int]  # a rank, and which of its threads, whose calls follow each other
 
 
 @dataclass
@@ -96,14 +97,23 @@ class _Round:
 class _Play:
     def __init__(self, recording: Recording, ran: Collection[int], cost: Cost) -> None:
         self._recording, self._cost = recording, cost
-        self._clocks: dict[int, float] = defaultdict(float)  # of each rank's program
+        self._clocks: dict[Thread, float] = defaultdict(float)
         self._free: dict[Key, float] = defaultdict(float)  # when the last operation of a group ends
         self._known = frozenset(ran)
-        self._steps: dict[int, deque[Step]] = {rank: deque() for rank in ran}
-        self._steps |= {rank: deque(steps_of(one.calls)) for rank, one in recording.ranks.items()}
+        self._steps: dict[Thread, deque[Step]] = {}  # what is left of them
+        self._numbers: dict[tuple[int, int], int] = {}  # of collectives, by rank and index, among those of their group
+        for rank, one in recording.ranks.items():
+            come: Counter[Key] = Counter()
+            for call in one.calls:
+                if not (call.is_refused or call.shape.is_message):
+                    key = _key_of(call.shape.group)
+                    self._numbers[rank, call.index] = come[key]
+                    come[key] += 1
+            for thread in dict.fromkeys(call.thread for call in one.calls):
+                self._steps[rank, thread] = deque(steps_of([call for call in one.calls if call.thread == thread]))
         self._played = Played()
         self._rounds: dict[Key, list[_Round]] = defaultdict(list)  # of each group
-        self._come: dict[tuple[int, Key], int] = defaultdict(int)  # how often a rank has come to a group's
+        self._differ_in_messages: set[Key] = set()  # of which the first one is told
         self._differ: set[Key] = set()  # groups whose calls have differed: nobody waits in them any more
         self._over: dict[tuple[int, int], float] = {}  # when calls, by rank and index, have ended
         self._waited: dict[tuple[int, int], float] = {}
@@ -113,17 +123,17 @@ class _Play:
         self._wanted: dict[Key, deque[Call]] = defaultdict(deque)  # receives without a send; the sender may be None
         self._round_of: dict[tuple[int, int], tuple[Group, _Round]] = {}
         self._begun: dict[tuple[int, int], float] = {}
-        self._sleepers: dict[Key, list[int]] = defaultdict(list)  # ranks that wait for what has this key
+        self._sleepers: dict[Key, list[Thread]] = defaultdict(list)  # those that wait for what has this key
 
     def result(self) -> Played:
         self._played.half_made = half_made(self._recording)
         awake = deque(sorted(self._steps))
         while awake:
-            rank = awake.popleft()
-            awake.extend(self._advance(rank))
-        for rank in sorted(self._steps):
-            if self._steps[rank]:
-                self._played.stuck.append(self._stuck(rank))
+            awake.extend(self._advance(awake.popleft()))
+        for thread, steps in sorted(self._steps.items()):
+            if steps:
+                self._played.stuck.append(self._stuck(thread[0], steps[0][0]))
+        self._played.stuck += self._never_complete()
         self._played.times = {
             name: Times(begin, self._waited.get(name), self._over.get(name, begin))
             for name, begin in self._begun.items()
@@ -133,42 +143,50 @@ class _Play:
             self._played.lost = [call for calls in left for call in calls if not self._unknown_members(call)]
         return self._played
 
-    def _advance(self, rank: int) -> list[int]:
-        """Take steps of *rank* as far as it gets. Return the ranks that can go on because of them."""
-        woken: list[int] = []
-        steps = self._steps[rank]
+    def _never_complete(self) -> Iterator[Stuck]:
+        """Tell the calls that were started, and that some member never comes to, of ranks that do not wait for them, as DDP's do not."""
+        told = {(one.rank, one.call.index) for one in self._played.stuck}
+        for key, rounds in self._rounds.items():
+            for here in rounds if key not in self._differ else ():
+                for rank, call in here.calls.items():
+                    if (rank, call.index) not in self._over and (rank, call.index) not in told:
+                        yield self._stuck(rank, call)
+
+    def _advance(self, thread: Thread) -> list[Thread]:
+        """Take steps of *thread* as far as it gets. Return those that can go on because of them."""
+        woken: list[Thread] = []
+        rank, steps = thread[0], self._steps[thread]
         while steps:
             call, is_wait = steps[0]
             name = (rank, call.index)
             if not is_wait and name not in self._begun:
-                self._begun[name] = self._clocks[rank]
+                self._begun[name] = self._clocks[thread]
                 woken += self._begin(rank, call)
             if is_wait or not call.in_background:
                 if name not in self._over:
-                    self._sleepers[name].append(rank)
+                    self._sleepers[name].append(thread)
                     break
                 if is_wait:
-                    self._waited[name] = self._clocks[rank]
-                self._clocks[rank] = max(self._clocks[rank], self._over[name])
+                    self._waited[name] = self._clocks[thread]
+                self._clocks[thread] = max(self._clocks[thread], self._over[name])
             steps.popleft()
         return woken
 
-    def _begin(self, rank: int, call: Call) -> list[int]:
+    def _begin(self, rank: int, call: Call) -> list[Thread]:
         if call.is_refused or len(call.shape.group.ranks) == 1:
             return self._end(rank, call)
         return self._offer(rank, call) if call.shape.is_message else self._arrive(rank, call)
 
-    def _arrive(self, rank: int, call: Call) -> list[int]:
+    def _arrive(self, rank: int, call: Call) -> list[Thread]:
         group = call.shape.group
         key = _key_of(group)
-        number = self._come[rank, key]
-        self._come[rank, key] = number + 1
+        number = self._numbers[rank, call.index]
         rounds = self._rounds[key]
         while len(rounds) <= number:
             rounds.append(_Round())
         here = rounds[number]
         here.calls[rank] = call
-        here.begin = max(here.begin, self._clocks[rank])
+        here.begin = max(here.begin, self._begun[rank, call.index])
         self._round_of[rank, call.index] = group, here
         if key in self._differ:
             return self._end(rank, call)
@@ -184,7 +202,7 @@ class _Play:
                 woken += [one for member, theirs in later.calls.items() for one in self._end(member, theirs)]
         return woken
 
-    def _offer(self, rank: int, call: Call) -> list[int]:
+    def _offer(self, rank: int, call: Call) -> list[Thread]:
         """Match a message with its other half, if that is there."""
         group, tag, shape = _key_of(call.shape.group), call.shape.tag, call.shape
         peer = shape.peer
@@ -203,29 +221,29 @@ class _Play:
         self._wanted[group, peer, rank, tag].append(call)
         return self._end(rank, call) if peer is None and self._unknown_members(call) else []
 
-    def _matched(self, sent: Call, received: Call) -> list[int]:
+    def _matched(self, sent: Call, received: Call) -> list[Thread]:
         if sent.shape.inputs is not None and received.shape.outputs is not None and not sent.shape.is_of_objects:
             given = (sent.shape.dtype, sum(sent.shape.parts("inputs")))
             taken = (received.shape.dtype, sum(received.shape.parts("outputs")))
-            if given != taken:
+            if given != taken and _key_of(sent.shape.group) not in self._differ_in_messages:
+                self._differ_in_messages.add(_key_of(sent.shape.group))
                 calls = {sent.rank: sent, received.rank: received}
                 self._played.disagreements.append(Disagreement(sent.shape.group, 0, calls, "the size or dtype"))
         begin = max(self._begun[sent.rank, sent.index], self._begun[received.rank, received.index])
         end = begin + self._cost(sent)
         return self._end(sent.rank, sent, end) + self._end(received.rank, received, end)
 
-    def _end(self, rank: int, call: Call, end: float | None = None) -> list[int]:
+    def _end(self, rank: int, call: Call, end: float | None = None) -> list[Thread]:
         name = (rank, call.index)
         if name in self._over:
             return []
-        self._over[name] = self._clocks[rank] if end is None else end
+        self._over[name] = self._begun.get(name, 0.0) if end is None else end
         return self._sleepers.pop(name, [])
 
     def _unknown_members(self, call: Call) -> bool:
         return any(rank not in self._known for rank in call.shape.group.ranks)
 
-    def _stuck(self, rank: int) -> Stuck:
-        call, _ = self._steps[rank][0]
+    def _stuck(self, rank: int, call: Call) -> Stuck:
         shape = call.shape
         if shape.is_message:
             missing = [
@@ -234,7 +252,8 @@ class _Play:
         else:
             group, here = self._round_of[rank, call.index]
             missing = [member for member in group.ranks if member not in here.calls and member in self._known]
-        return Stuck(rank, call, missing, [one for one in missing if one in self._known and not self._steps[one]])
+        busy = {one for (one, _), steps in self._steps.items() if steps}
+        return Stuck(rank, call, missing, [one for one in missing if one in self._known and one not in busy])
 
 
 def half_made(recording: Recording) -> list[HalfMade]:

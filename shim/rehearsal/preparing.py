@@ -65,6 +65,8 @@ def prepare(plan: Plan) -> None:
     """
     plan.folder.mkdir(parents=True, exist_ok=True)
     os.environ[REHEARSED] = str(plan.size)  # for what is registered when a framework is imported
+    if plan.as_installed:
+        os.environ.setdefault("SHIM_TORCH_BACKEND", "0")
     sys.path.insert(0, "" if plan.is_module else str(Path(plan.program[0]).resolve().parent))
     with redirect_stdout(sys.stderr):
         _import_what_ranks_need(plan)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -44,6 +45,11 @@ class Findings:
         return found + (f"{self.costs.text()}\n" if self.costs is not None else "") + self._summary()
 
     def _parts(self) -> Iterator[list[str]]:
+        if not self.is_settled:
+            yield [
+                f"The last of {self.passes} passes still changed what ranks pass to each other: what follows may be no mistake.",
+                "Raise --passes, unless the program passes what differs each time.",
+            ]
         if self.failed:
             yield _of_failed(self.failed)
         if self.absent:
@@ -79,8 +85,6 @@ class Findings:
             told += "; what the others would have called was not compared"
         if self.passes > 1:
             told += f"; {self.passes} passes"
-        if not self.is_settled:
-            told += ", of which the last still changed what ranks pass to each other"
         return f"{told}: {'no mistake was found' if self.is_right else 'see above'}.\n"
 
     def as_json(self) -> dict[str, Any]:
@@ -138,14 +142,21 @@ def ranks_text(ranks: Iterable[int]) -> str:
 def _of_failed(failed: Sequence[Ended]) -> list[str]:
     by_words: dict[tuple[str, ...], list[Ended]] = defaultdict(list)
     for one in failed:
-        by_words[tuple(one.last_lines[-1:])].append(one)
-    lines: list[str] = []
+        words = (f"{one.status} {one.is_late}", *one.last_lines[-1:])
+        by_words[words].append(one)
+    lines = ["Programs that failed:"]
     for same in _rows(list(by_words.values()), lines):
         first = same[0]
-        how = "did not end in time" if first.is_late else f"ended with status {first.status}"
+        how = "did not end in time" if first.is_late else _how(first.status)
         lines.append(f"{ranks_text(one.rank for one in same)}: the program {how}; rank {first.rank} wrote last:")
         lines += [f"  {line}" for line in first.last_lines[-_LAST_LINES:]]
     return lines
+
+
+def _how(status: int) -> str:
+    if status >= 0:
+        return f"ended with status {status}"
+    return f"was ended by {signal.Signals(-status).name}"
 
 
 def _of_half_made(groups: Sequence[HalfMade]) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import runpy
 import signal
 import sys
@@ -87,6 +88,7 @@ def _started(plan: Plan, rank: int) -> int:
     status = _NOT_STARTED
     try:
         end_with_this()
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
         file = os.open(plan.output_of(rank), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
         for stream in (1, 2):
             os.dup2(file, stream)
@@ -119,6 +121,7 @@ def _run(plan: Plan, rank: int) -> int:
     sys.argv = list(plan.program)
     status = 0
     try:
+        _seed(f"{plan.digest_key} {rank}")
         with _memory_of(plan, rank - first, share.count):
             _run_program(plan)
     except SystemExit as leaving:
@@ -129,6 +132,17 @@ def _run(plan: Plan, rank: int) -> int:
         sys.excepthook(*sys.exc_info())
         status = 1
     return status if _finish() else 1
+
+
+def _seed(text: str) -> None:
+    """Have what is random differ from rank to rank, as in processes of their own, and be the same in each pass."""
+    random.seed(text)
+    if numpy := sys.modules.get("numpy"):
+        numpy.random.seed(random.getrandbits(32))
+    if torch := sys.modules.get("torch"):
+        torch.manual_seed(random.getrandbits(63))
+    if paddle := sys.modules.get("paddle"):
+        paddle.seed(random.getrandbits(31))
 
 
 def _memory_of(plan: Plan, local_rank: int, per_host: int) -> AbstractContextManager[None]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shutil
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Set
+from collections.abc import Collection, Iterator, Set
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +25,9 @@ class Values:
     The ranks of a pass are added as they end, so that those that begin later know of them.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, ran: Collection[int]) -> None:
+        self.folder, self._ran = folder, frozenset(ran)
+        self._called: dict[int, int] = {}  # what stands for the calls of each rank
         self._sent: dict[Key, dict[int, Sent]] = {}
         self._stored: dict[tuple[str, bytes], bytes] = {}
         self._stored_by: dict[tuple[str, bytes], dict[int, bytes]] = defaultdict(dict)
@@ -40,7 +41,7 @@ class Values:
         self._changed: dict[Key, set[int]] = defaultdict(set)  # who has passed something else than was known
         self._began: dict[int, int] = {}  # how many ranks had ended when a rank began
         self._ended: dict[int, int] = {}  # which of them it was
-        self._stored_anew = self._has_made_up = False
+        self._stored_anew = self._has_made_up = self._calls_otherwise = False
 
     def take_job(self, path: Path, size: int) -> None:
         """Take those of a real job of *size* ranks, recorded in *path* with its values in ``path/values``. Raises ArgumentError."""
@@ -60,7 +61,7 @@ class Values:
     def begin(self, rank: int) -> None:
         """Have the process of *rank*, a copy of this one that begins now, answer with all that is known."""
         self._began[rank] = len(self._ended)
-        know(str(self.folder), self._sent, self._stored)
+        know(str(self.folder), self._sent, self._stored, self._ran)
 
     def add(self, one: RankRecording) -> None:
         """Take what a rank has passed that has ended."""
@@ -81,6 +82,9 @@ class Values:
             self._sent[key].pop(place, None)
             self._changed[key].add(place)
         self._of_ranks[one.rank] = mine
+        called = hash(tuple((call.shape.collective, call.shape.source, call.shape.bytes) for call in one.calls))
+        self._calls_otherwise |= self._called.get(one.rank) != called
+        self._called[one.rank] = called
         for name, value in one.stored.items():
             by_rank = self._stored_by[name]
             before = by_rank[min(by_rank)] if by_rank else None
@@ -93,8 +97,10 @@ class Values:
         self._ended[one.rank] = len(self._ended)
 
     def is_settled(self) -> bool:
-        """Tell whether every rank of the pass has got what the others have passed in it."""
-        return not self._stored_anew and all(self._was_known(key, places) for key, places in self._changed.items())
+        """Tell whether every rank of the pass has got what the others have passed in it, or calls what it did in the pass before."""
+        return not self._calls_otherwise or (
+            not self._stored_anew and all(self._was_known(key, places) for key, places in self._changed.items())
+        )
 
     def _was_known(self, key: Key, changed: Set[int]) -> bool:
         """Tell whether all who received had what those at the *changed* places have passed, or have made up the same."""

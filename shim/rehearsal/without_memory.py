@@ -47,6 +47,8 @@ class _WithoutMemory(FakeTensorMode):  # type: ignore[no-untyped-call]  # of tor
         given = dict(kwargs or {})
         if _is_elsewhere(given.get("device")):  # from C++, or where functions are not seen
             given["device"] = _HOST
+        if func is _ATEN.copy_.default and not isinstance(args[0], FakeTensor) and _is_hollow(args[1]):
+            return args[0]  # a small tensor keeps its elements, where a checkpoint has none
         if any(issubclass(kind, FakeTensor) for kind in types):
             return self._without_memory(func, types, args, given)
         if not _has_tensors(args):
@@ -77,6 +79,10 @@ def _number(dtype: torch.dtype) -> Any:
 
 def _is_elsewhere(device: Any) -> bool:
     return isinstance(device, int) or (device is not None and _device(device).type not in ("cpu", "meta"))
+
+
+def _is_hollow(tensor: Any) -> bool:
+    return isinstance(tensor, FakeTensor) or tensor.device.type == "meta"
 
 
 def _has_tensors(args: Sequence[Any]) -> bool:
@@ -121,6 +127,21 @@ class _Devices(type):
 
 class _Device(metaclass=_Devices):
     """``torch.device``, of which all devices are in host memory."""
+
+
+class _Generators(type):
+    def __call__(cls, device: Any = "cpu") -> Any:
+        return _Generator(_HOST if _is_elsewhere(device) else device)
+
+    def __instancecheck__(cls, thing: object) -> bool:
+        return isinstance(thing, _Generator)
+
+    def __or__(cls, other: Any) -> Any:
+        return _Generator | other
+
+
+class _HostGenerator(metaclass=_Generators):
+    """``torch.Generator``, of which all are in host memory."""
 
 
 class _Current(contextlib.nullcontext[None]):
@@ -205,7 +226,10 @@ def _take_devices(mode: Any, local_rank: int, per_host: int) -> None:
     framework.Tensor.cuda = lambda tensor, *_, **__: tensor.to("cuda")
     framework.Tensor.record_stream = _nothing
     framework.Tensor.pin_memory = lambda tensor, device=None: tensor
-    framework.Generator = _generator
+    framework.Generator = _HostGenerator
+    framework.save = _nothing
+    fake: Any = FakeTensor
+    fake.__format__ = lambda tensor, how: format(tensor.item() if how and not tensor.dim() else repr(tensor), how)
     for name in ("mark", "range_push", "range_pop"):
         setattr(torch.cuda.nvtx, name, _nothing)
     swap: Any = torch.utils.swap_tensors
@@ -235,10 +259,6 @@ def _take_classes() -> None:
         wrap(self, module, None, None, *a, **k)
 
     autocast.__init__, parallel.__init__ = begin_there, wrap_there  # type: ignore[method-assign]
-
-
-def _generator(device: Any = "cpu") -> Any:
-    return _Generator(_HOST if _is_elsewhere(device) else device)
 
 
 def _nothing(*_: Any, **__: Any) -> None:

@@ -81,7 +81,7 @@ store.set("last", str(rank))
 assert store.get("last") == str(rank).encode()
 leader = store.compare_set("leader", "", str(rank))
 assert leader == b"0", leader
-assert store.add("members", 1) == 4
+assert (store.add("members", 1), store.add("members", 0)) == (rank + 1, 4)
 store.wait([f"from {3 - rank}"])
 """,
     )
@@ -169,3 +169,82 @@ def test_options_that_cannot_be(option: tuple[str, ...], tmp_path: Path) -> None
     command = [sys.executable, "-m", "shim", "rehearse", "-n", "4", *option, "program.py"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
     assert done.returncode == 2
+
+
+def test_more_steps_of_ddp_on_one_rank(tmp_path: Path) -> None:
+    program = """
+    import torch
+    import torch.distributed as dist
+    dist.init_process_group("gloo")
+    model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(8, 8))
+    for _ in range(3 + (dist.get_rank() == 1)):
+        model(torch.ones(2, 8)).sum().backward()
+    """
+    for options in (("--as-installed",), ()):  # torch's own classes get groups of the engine without it, too
+        found = rehearsed(tmp_path, program, *options)
+        assert [(one["rank"], one["ended"]) for one in found["stuck"]] == [(1, [0, 2, 3])]
+
+
+def test_random_numbers_without_a_seed_differ(tmp_path: Path) -> None:
+    count = "np.random.randint(1, 1000)"
+    found = rehearsed(tmp_path, _BEGIN + f"dist.init_process_group()\ndist.all_reduce(np.ones({count}))")
+    assert found["disagreements"][0]["what"] == "the shape"
+    found = rehearsed(
+        tmp_path, _BEGIN + f"np.random.seed(1)\ndist.init_process_group()\ndist.all_reduce(np.ones({count}))"
+    )
+    assert found["is_right"]
+
+
+def test_threads_with_groups_of_their_own_do_not_wait_for_each_other(tmp_path: Path) -> None:
+    found = rehearsed(
+        tmp_path,
+        _BEGIN
+        + """
+import threading, time
+dist.init_process_group()
+rank = dist.get_rank()
+own = dist.new_group()
+def later():
+    time.sleep(0.1 * rank)
+    dist.all_reduce(np.ones(3), group=own)
+thread = threading.Thread(target=later)
+thread.start()
+time.sleep(0.1 * (3 - rank))
+dist.all_reduce(np.ones(4))
+thread.join()
+""",
+    )
+    assert found["is_right"], found
+
+
+def test_only_some_ranks_are_told_the_same(tmp_path: Path) -> None:
+    found = rehearsed(
+        tmp_path,
+        _BEGIN
+        + """
+dist.init_process_group()
+left = np.array([dist.get_rank() + 1])
+while True:
+    more = left.copy()
+    dist.all_reduce(more, op=dist.ReduceOp.MAX)
+    if more[0] <= 0: break
+    dist.all_reduce(np.ones(more[0]))
+    left -= 1
+""",
+        *("--ranks", "1-2"),
+    )
+    assert found["is_right"], found
+
+
+def test_what_never_settles_is_said(tmp_path: Path) -> None:
+    program = """
+import time
+dist.init_process_group()
+every = [None] * 4
+dist.all_gather_object(every, time.time_ns())
+dist.all_reduce(np.ones(1 + every[0] % 1000))
+"""
+    found = rehearsed(tmp_path, _BEGIN + program, "--passes", "4")
+    assert (found["passes"], found["is_settled"]) == (4, False)
+    same = program.replace("1 + every[0] % 1000", "3")
+    assert rehearsed(tmp_path, _BEGIN + same)["passes"] <= 3

@@ -155,7 +155,7 @@ def test_small_data_is_that_of_the_other_ranks(rehearse: Callable[..., subproces
         store = dist.group.WORLD.get_group_store()
         store.set(f"from {rank}", f"{rank}")
         assert store.get(f"from {7 - rank}") == str(7 - rank).encode()
-        assert store.add("members", 1) == size
+        assert (store.add("members", 1), store.add("members", 0)) == (rank + 1, size)
         """
     )
     assert (done.returncode, done.stderr) == (0, ""), done.stdout

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -28,13 +28,16 @@ class Sent(NamedTuple):
 
 Table = Mapping[Key, Mapping[int, Sent]]  # by group rank
 
-_known: dict[str, Any] = {"folder": "", "table": {}, "stored": {}}
+_known: dict[str, Any] = {"folder": "", "table": {}, "stored": {}, "ran": ()}
 _made: Counter[tuple[str, tuple[int, ...]]] = Counter()
 
 
-def know(folder: str, table: Table, stored: Mapping[tuple[str, bytes], bytes]) -> None:
-    """Answer from *table*, whose bytes are in *folder*, and have what is *stored*, by store and key, be there for ranks that ask."""
-    _known.update(folder=folder, table=table, stored=stored)
+def know(folder: str, table: Table, stored: Mapping[tuple[str, bytes], bytes], ran: Collection[int]) -> None:
+    """Answer from *table*, whose bytes are in *folder*, and have what is *stored*, by store and key, be there for ranks that ask.
+
+    Other world ranks than *ran* pass what the first one does of which something is known, so that all ranks are told the same.
+    """
+    _known.update(folder=folder, table=table, stored=stored, ran=ran)
 
 
 def stored(where: str, key: bytes) -> bytes | None:
@@ -60,7 +63,12 @@ def answer(request: Request, key: Key, senders: Sequence[int], own: int) -> bool
     """
     table: Mapping[int, Sent] = _known["table"].get(key, {})
     others = [rank for rank in senders if rank != own]
-    if not others or any(rank not in table for rank in others):
+    (_, ranks, _), *_ = key
+    if lacking := [rank for rank in others if rank not in table]:
+        table = {**dict.fromkeys(lacking, table[min(table)]), **table} if table else table
+        if not table or any(ranks[rank] in _known["ran"] for rank in lacking):
+            return False
+    if not others:
         return False
     mine = list(map(bytes, request.inputs))
     parts = [mine if rank == own else _parts(table[rank]) for rank in senders]

@@ -1,6 +1,6 @@
 """The stores of a rehearsal: no other process has them, and what the other ranks would store is there, if an earlier pass has seen it.
 
-A number that this rank adds to grows by as much as if every rank had added the same.
+A number that this rank adds to grows as if every rank had added the same, in the order of the ranks.
 """
 
 from __future__ import annotations
@@ -29,14 +29,19 @@ class RehearsedTable:
 
     def __init__(self, where: str) -> None:
         self._where = where
-        self._size = rehearsed_size(Variables(os.environ))
+        variables = Variables(os.environ)
+        self._size = rehearsed_size(variables)
+        self._rank = int(variables.get("SHIM_RANK") or variables.get("RANK") or 0)
 
     def request(self, operation: Operation, fields: Sequence[bytes], seconds: float, own: float = 0.0) -> list[bytes]:
         """Carry *operation* out at once: a key for which it would wait has nothing in it."""
         del seconds, own
         table = _tables[self._where]
         if operation is Operation.ADD:
-            fields = [fields[0], b"%d" % (int(fields[1]) * self._size)]
+            amount = int(fields[1])
+            (before,) = table.carry_out(Operation.ADD, [fields[0], b"0"]) or [b"0"]
+            table.carry_out(Operation.ADD, [fields[0], b"%d" % (amount * self._size)])
+            return [b"%d" % (int(before) + amount * (self._rank + 1))]
         if operation in (Operation.GET, Operation.WAIT, Operation.CHECK, Operation.COMPARE_SET):
             for key in table.missing(fields[:1] if operation is Operation.COMPARE_SET else fields):
                 value = others.known(self._where, key) if others.known is not None else None

@@ -23,11 +23,14 @@ def register() -> None:
 
     if not hasattr(Backend, "SHIM"):
         Backend.register_backend("shim", _make_group, extended_api=True, devices=["cpu"])
-    if os.environ.get(REHEARSED):
+    is_rehearsed = bool(os.environ.get(REHEARSED))
+    if is_rehearsed:
         from shim.frontends.torch._backend.rehearsing import meet_nobody
 
         meet_nobody()
-    said = os.environ.get("SHIM_TORCH_BACKEND") or "0"
+    said = os.environ.get("SHIM_TORCH_BACKEND") or (
+        "1" if is_rehearsed else "0"
+    )  # gloo itself would meet the other ranks
     if said not in ("0", "1"):
         raise ArgumentError(f"SHIM_TORCH_BACKEND must be 0 or 1, got {said!r}")
     if said == "1":
