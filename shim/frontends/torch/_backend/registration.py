@@ -9,8 +9,9 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from shim.core.job.variables import REHEARSED
 from shim.errors import ArgumentError
+
+_REHEARSED = "SHIM_REHEARSE"  # as core's variables have it, which is not imported here
 
 
 def register() -> None:
@@ -23,7 +24,7 @@ def register() -> None:
 
     if not hasattr(Backend, "SHIM"):
         Backend.register_backend("shim", _make_group, extended_api=True, devices=["cpu"])
-    is_rehearsed = bool(os.environ.get(REHEARSED))
+    is_rehearsed = bool(os.environ.get(_REHEARSED))
     if is_rehearsed:
         from shim.frontends.torch._backend.rehearsing import meet_nobody
 
