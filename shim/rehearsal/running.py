@@ -64,9 +64,8 @@ def run_all(plan: Plan, values: Values, told: Callable[[int], object] = lambda n
             rank, _ = running.pop(process)
             _end_group(process)
             ended += 1
-            for path in plan.folder.glob(f"rank{rank}{SUFFIX}"):
-                with suppress(ArgumentError):  # of a rank that was killed
-                    values.add(read_rank(path))
+            with suppress(ArgumentError):  # of a rank that was killed, or has entered no world
+                values.add(read_rank(plan.folder / f"rank{rank}{SUFFIX}"))
             told(ended)
             if how or is_late:
                 failed.append(Ended(rank, how, is_late, _last_lines(plan.output_of(rank))))
