@@ -8,7 +8,7 @@ import shutil
 import signal
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from shim.rehearsal.clusters import Cluster
     from shim.rehearsal.preparing import Plan
     from shim.rehearsal.report import Findings
-    from shim.rehearsal.running import Ended
-    from shim.trace.calls import Recording
 
 
 def rehearse(
@@ -121,7 +119,7 @@ def rehearse(
     plan = Plan(program, ranks, wanted, per_host, where, module, as_installed, no_memory, timeout)
     try:
         found = _in_passes(plan, values, most_passes)
-        if (costs or cluster) and found.recording is not None:
+        if (costs or cluster) and found.recording.ranks:
             found.costs = Costs.of(found.recording, per_host, described)
     finally:  # only here: the end of a rank, which is a copy of this process, is not to remove it
         if folder is None:
@@ -141,9 +139,12 @@ def _in_passes(plan: Plan, given: Path | None, most: int) -> Findings:
     What a recording in *given* has is known from the beginning.
     """
     from shim.errors import ArgumentError
+    from shim.rehearsal.playing import play
     from shim.rehearsal.preparing import prepare
+    from shim.rehearsal.report import Findings
     from shim.rehearsal.running import run_all
     from shim.rehearsal.values import Values
+    from shim.trace.calls import Recording
 
     prepare(plan)
     known = Values(plan.values, plan.ranks)
@@ -156,33 +157,11 @@ def _in_passes(plan: Plan, given: Path | None, most: int) -> Findings:
         known.begin_pass()
         ended = run_all(plan, known, _shown_progress(len(plan.ranks), number))
         is_settled = known.is_settled()
-        if is_settled and (
-            number > 1 or not ended
-        ):  # a program that has failed may have asked for what others had not done yet
+        # A program that has failed may have asked for what others had not done yet.
+        if is_settled and (number > 1 or not ended):
             break
-    recording = _recording_of(plan)
-    return _compared(plan, recording, ended, number, is_settled)
-
-
-def _recording_of(plan: Plan) -> Recording | None:
-    from shim.errors import ArgumentError
-    from shim.trace.reading import read_recording
-
-    try:
-        return read_recording(plan.folder)
-    except ArgumentError:  # no rank has entered a world
-        return None
-
-
-def _compared(
-    plan: Plan, recording: Recording | None, failed: Sequence[Ended], passes: int, is_settled: bool
-) -> Findings:
-    """Return what is found in *recording*, of *plan*'s ranks, of which those that *failed* ended badly."""
-    from shim.rehearsal.playing import Played, play
-    from shim.rehearsal.report import Findings
-
-    played = Played() if recording is None else play(recording, plan.ranks)
-    return Findings(recording, plan.size, plan.ranks, failed, played, passes, is_settled)
+    recording = Recording(str(plan.folder), plan.size, dict(sorted(known.ranks.items())))
+    return Findings(recording, plan.ranks, ended, play(recording, plan.ranks), number, is_settled)
 
 
 def _cluster_of(text: str, inside: str, across: str, size: int, per_host: int | None) -> tuple[Cluster | None, int]:

@@ -1,7 +1,7 @@
 """Plays what all ranks called as an engine would carry it out: who waits for whom, where calls differ, and where nobody can go on.
 
-Each thread of a rank goes on by itself. Collectives of a group are its members' in their order, and end when all have come. A message is matched by its ranks and tag; a send
-of more bytes than go at once waits for its receive.
+Each thread of a rank goes on by itself. Collectives of a group are its members' in their order, and end when all have come. A message is
+matched by its ranks and tag; a send of more bytes than go at once waits for its receive.
 """
 
 from __future__ import annotations
@@ -117,10 +117,9 @@ class _Play:
         self._differ: set[Key] = set()  # groups whose calls have differed: nobody waits in them any more
         self._over: dict[tuple[int, int], float] = {}  # when calls, by rank and index, have ended
         self._waited: dict[tuple[int, int], float] = {}
-        self._offers: dict[Key, deque[Call]] = defaultdict(
-            deque
-        )  # sends without a receive, by group, sender, receiver and tag
-        self._wanted: dict[Key, deque[Call]] = defaultdict(deque)  # receives without a send; the sender may be None
+        # By group, sender, receiver and tag: sends without a receive, and receives without a send, whose sender may be None.
+        self._offers: dict[Key, deque[Call]] = defaultdict(deque)
+        self._wanted: dict[Key, deque[Call]] = defaultdict(deque)
         self._round_of: dict[tuple[int, int], tuple[Group, _Round]] = {}
         self._begun: dict[tuple[int, int], float] = {}
         self._sleepers: dict[Key, list[Thread]] = defaultdict(list)  # those that wait for what has this key

@@ -73,7 +73,7 @@ def prepare(plan: Plan) -> None:
         for name in imports_of(plan):
             with suppress(Exception):  # the program's own import will say it
                 importlib.import_module(name)
-        _import_frontends(plan)
+        _import_what_frameworks_need(plan)
     gc.collect()
     gc.freeze()  # what the ranks have in common is not to be looked at, and so copied, by each
 
@@ -88,7 +88,9 @@ def _import_what_ranks_need(plan: Plan) -> None:
         importlib.import_module(name)
 
 
-def _import_frontends(plan: Plan) -> None:
+def _import_what_frameworks_need(plan: Plan) -> None:
+    if "torch" in sys.modules:
+        importlib.import_module("torch._dynamo")  # for which optimizers, DDP and FSDP would take seconds on each rank
     for name in _FRONTENDS if plan.as_installed else ():
         if name in sys.modules:
             importlib.import_module(_FRONTENDS[name])

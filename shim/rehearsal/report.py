@@ -21,8 +21,7 @@ _LAST_LINES = 12  # of what a rank that failed has printed
 class Findings:
     """All of them; *failed* are the programs that ended badly, and *costs* are there if they were asked for."""
 
-    recording: Recording | None
-    size: int
+    recording: Recording
     ran: Sequence[int]
     failed: Sequence[Ended]
     played: Played
@@ -37,7 +36,7 @@ class Findings:
     @property
     def absent(self) -> list[int]:
         """The ranks whose programs have ended well without entering the world."""
-        there = {one.rank for one in self.failed} | (self.recording.ranks.keys() if self.recording else set())
+        there = {one.rank for one in self.failed} | self.recording.ranks.keys()
         return [rank for rank in self.ran if rank not in there]
 
     def text(self) -> str:
@@ -68,7 +67,7 @@ class Findings:
     def _made_up(self) -> list[str]:
         """Return what to say of numbers that programs have read: no mistake, but what followed may be otherwise on the cluster."""
         by_line: dict[str, list[int]] = defaultdict(list)
-        for rank, one in (self.recording.ranks if self.recording else {}).items():
+        for rank, one in self.recording.ranks.items():
             for source in one.made_up:
                 by_line[source].append(rank)
         if not by_line:
@@ -77,11 +76,11 @@ class Findings:
         return lines + [f"  {ranks_text(ranks)}: {source}" for source, ranks in _rows(list(by_line.items()), lines)]
 
     def _summary(self) -> str:
-        ranks = self.recording.ranks if self.recording else {}
+        ranks = self.recording.ranks
         calls = sum(len(one.calls) for one in ranks.values())
         groups = {(group.name, group.ranks) for one in ranks.values() for _, group in one.groups}
-        told = f"{len(self.ran)} of {self.size} ranks rehearsed: {calls} calls in {len(groups)} group{'s' * (len(groups) != 1)}"
-        if len(self.ran) < self.size:
+        told = f"{len(self.ran)} of {self.recording.size} ranks rehearsed: {calls} calls in {len(groups)} group{'s' * (len(groups) != 1)}"
+        if len(self.ran) < self.recording.size:
             told += "; what the others would have called was not compared"
         if self.passes > 1:
             told += f"; {self.passes} passes"
@@ -89,9 +88,9 @@ class Findings:
 
     def as_json(self) -> dict[str, Any]:
         """Return all findings as what JSON can hold; ranks are world ranks."""
-        ranks = self.recording.ranks if self.recording else {}
+        ranks = self.recording.ranks
         return {
-            "size": self.size,
+            "size": self.recording.size,
             "ranks": sorted(self.ran),
             "absent": self.absent,
             "is_right": self.is_right,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from shim.core.job.rehearsal import NEW_GROUP
+from shim.core.groups.agreement import NEW_GROUP
 from shim.trace.calls import Call, Shape
 
 Calls = Mapping[int, Call]

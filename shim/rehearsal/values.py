@@ -28,6 +28,7 @@ class Values:
     def __init__(self, folder: Path, ran: Collection[int]) -> None:
         self.folder, self._ran = folder, frozenset(ran)
         self._called: dict[int, int] = {}  # what stands for the calls of each rank
+        self._unknown: frozenset[object] = frozenset()  # what ranks had not got at the end of the last pass
         self._sent: dict[Key, dict[int, Sent]] = {}
         self._stored: dict[tuple[str, bytes], bytes] = {}
         self._stored_by: dict[tuple[str, bytes], dict[int, bytes]] = defaultdict(dict)
@@ -41,7 +42,9 @@ class Values:
         self._changed: dict[Key, set[int]] = defaultdict(set)  # who has passed something else than was known
         self._began: dict[int, int] = {}  # how many ranks had ended when a rank began
         self._ended: dict[int, int] = {}  # which of them it was
-        self._stored_anew = self._has_made_up = self._calls_otherwise = False
+        self._stored_anew: set[tuple[str, bytes]] = set()
+        self._has_made_up = self._calls_otherwise = False
+        self.ranks: dict[int, RankRecording] = {}
 
     def take_job(self, path: Path, size: int) -> None:
         """Take those of a real job of *size* ranks, recorded in *path* with its values in ``path/values``. Raises ArgumentError."""
@@ -56,6 +59,7 @@ class Values:
         for one in recording.ranks.values():
             self.add(one)
         self._of_ranks.clear()
+        self._called.clear()
         self._given = frozenset(self._sent)
 
     def begin(self, rank: int) -> None:
@@ -82,6 +86,7 @@ class Values:
             self._sent[key].pop(place, None)
             self._changed[key].add(place)
         self._of_ranks[one.rank] = mine
+        self.ranks[one.rank] = one
         called = hash(tuple((call.shape.collective, call.shape.source, call.shape.bytes) for call in one.calls))
         self._calls_otherwise |= self._called.get(one.rank) != called
         self._called[one.rank] = called
@@ -89,18 +94,20 @@ class Values:
             by_rank = self._stored_by[name]
             before = by_rank[min(by_rank)] if by_rank else None
             by_rank[one.rank] = value
-            self._stored[name] = by_rank[
-                min(by_rank)
-            ]  # of several who store something, the lowest rank is taken to be last
-            self._stored_anew |= self._stored[name] != before
+            self._stored[name] = by_rank[min(by_rank)]  # of several ranks, the lowest is taken to store last
+            if self._stored[name] != before:
+                self._stored_anew.add(name)
         self._has_made_up |= bool(one.made_up)
         self._ended[one.rank] = len(self._ended)
 
     def is_settled(self) -> bool:
-        """Tell whether every rank of the pass has got what the others have passed in it, or calls what it did in the pass before."""
-        return not self._calls_otherwise or (
-            not self._stored_anew and all(self._was_known(key, places) for key, places in self._changed.items())
-        )
+        """Tell whether every rank of the pass has got what the others have passed in it.
+
+        What differs in every pass, as times do, is no reason to go on: two passes with the same calls, which lack the same, are enough.
+        """
+        unknown = {key for key, places in self._changed.items() if not self._was_known(key, places)}
+        before, self._unknown = self._unknown, frozenset(unknown | self._stored_anew)
+        return not self._unknown or (not self._calls_otherwise and self._unknown == before)
 
     def _was_known(self, key: Key, changed: Set[int]) -> bool:
         """Tell whether all who received had what those at the *changed* places have passed, or have made up the same."""

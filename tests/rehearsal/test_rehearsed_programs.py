@@ -8,6 +8,7 @@ import subprocess
 import sys
 import textwrap
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,12 @@ def rehearsed(folder: Path, program: str, *options: str, files: dict[str, str] |
     found: dict[str, Any] = json.loads(done.stdout)
     assert done.returncode == (0 if found["is_right"] else 1)
     return found
+
+
+def command_of(process: Path) -> bytes:
+    with suppress(OSError):  # it has ended meanwhile
+        return (process / "cmdline").read_bytes()
+    return b""
 
 
 def test_ranks_that_never_enter_the_world(tmp_path: Path) -> None:
@@ -64,7 +71,7 @@ def test_processes_that_ranks_leave_are_ended(tmp_path: Path) -> None:
     mark = f"{time.time_ns() % 10**9}.5"
     program = f"import subprocess\nsubprocess.Popen(['sleep', '{mark}'])\ndist.init_process_group()"
     assert rehearsed(tmp_path, _BEGIN + program)["is_right"]
-    assert mark not in subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
+    assert mark.encode() not in b"".join(map(command_of, Path("/proc").glob("[0-9]*")))
 
 
 def test_stores(tmp_path: Path) -> None:
@@ -248,3 +255,31 @@ dist.all_reduce(np.ones(1 + every[0] % 1000))
     assert (found["passes"], found["is_settled"]) == (4, False)
     same = program.replace("1 + every[0] % 1000", "3")
     assert rehearsed(tmp_path, _BEGIN + same)["passes"] <= 3
+
+
+def test_a_value_that_goes_from_rank_to_rank_arrives(tmp_path: Path) -> None:
+    """Meanwhile, passes make the same calls as those before: that does not settle them."""
+    found = rehearsed(
+        tmp_path,
+        _BEGIN
+        + """
+dist.init_process_group()
+rank, count = dist.get_rank(), np.array([7])
+if rank < 3: dist.recv(count := np.zeros(1, int), rank + 1)
+if rank > 0: dist.send(count, rank - 1)
+dist.broadcast(count, 0)
+assert count[0] == 7
+""",
+    )
+    assert found["is_right"], found
+    late = (
+        _BEGIN
+        + """
+dist.init_process_group()
+rank, count = dist.get_rank(), np.array([7])
+if rank < 3: dist.recv(count := np.zeros(1, int), rank + 1)
+if rank > 0: dist.send(count, rank - 1)
+if rank == 0 and count[0] == 7: dist.barrier()
+"""
+    )
+    assert [one["rank"] for one in rehearsed(tmp_path, late)["stuck"]] == [0]

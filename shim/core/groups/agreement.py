@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 from shim.core.callers import user_place
 from shim.core.engines.choosing import check_room
-from shim.core.job.rehearsal import told_members
 from shim.errors import ArgumentError, EngineError, MismatchError, RankError, ShimError
 
 if TYPE_CHECKING:
     from shim.core.callers import Caller
     from shim.core.groups.process_group import ProcessGroup
 
+NEW_GROUP = "making a new group of "  # begins the text of a rehearsal's barrier, which tells the members
 _PLACE_BYTES = 256  # of a rank's file, line and function
 
 
@@ -59,7 +59,7 @@ def agree(everyone: ProcessGroup, members: Sequence[int], made: int) -> tuple[in
     refused its call, or died, ends it on all of them.
     """
     if everyone.is_rehearsed:
-        everyone.engine.barrier(True, told_members(members))
+        everyone.engine.barrier(True, _told(members))
         return made, True
     width = 1 + everyone.size  # the number, then the members and nothing
     mine = array("q", [made, *members, *[-1] * (everyone.size - len(members))])
@@ -129,3 +129,13 @@ class _RefusalsTold:
         if isinstance(error, Exception) and self._everyone.is_alive:
             told = str(error) if isinstance(error, ShimError) else f"{type(error).__name__}: {error}"
             self._everyone.engine.refuse(told)
+
+
+def _told(members: Sequence[int]) -> str:
+    """Return how the barrier of a new group names its *members*: "ranks 0-7", "ranks 0-1016:8", or all of them."""
+    first, last, step = members[0], members[-1], members[1] - members[0] if len(members) > 1 else 1
+    if step > 0 and list(members) == list(range(first, last + 1, step)):
+        return (
+            f"{NEW_GROUP}{f'rank {first}' if len(members) == 1 else f'ranks {first}-{last}'}{f':{step}' * (step > 1)}"
+        )
+    return f"{NEW_GROUP}ranks {', '.join(map(str, members))}"

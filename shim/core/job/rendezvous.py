@@ -20,11 +20,10 @@ from shim.core.job.launchers.shim_run import BY_HAND
 from shim.core.job.meeting_at_a_store import Meeting, meet_at
 from shim.core.job.origin import origin_of_this_process
 from shim.core.job.outer_job import outer_job
-from shim.core.job.rehearsal import job_of
-from shim.core.job.variables import Variables, checked_port, rehearsed_size
+from shim.core.job.variables import REHEARSED, Variables, checked_port, rehearsed_size
 from shim.errors import ArgumentError, ShimError, StateError
 
-__all__ = ["NO_LAUNCHER", "Meeting", "locate", "locate_at", "tell_of_missing_launcher"]
+__all__ = ["NO_LAUNCHER", "Meeting", "locate", "locate_at", "rehearsed_job", "tell_of_missing_launcher"]
 
 NO_LAUNCHER = "none"  # of a job of one rank for which nobody has asked
 
@@ -48,8 +47,19 @@ def locate(
     """
     variables = Variables(environment)
     if rehearsed := rehearsed_size(variables):
-        return job_of(rank, world_size, rehearsed, variables)
+        return rehearsed_job(rank, world_size, rehearsed, variables)
     return _with_means(_located(rank, world_size, init_method, variables), variables)
+
+
+def rehearsed_job(rank: int | None, size: int | None, world_size: int, variables: Variables) -> Job:
+    """Return this process's place among *world_size* rehearsed ranks; *rank* and *size* are what the program says. Nobody is met."""
+    if size not in (None, world_size):
+        raise ArgumentError(f"world_size must be {REHEARSED}, {world_size}, got {size}")
+    told = variables.get("SHIM_RANK") or variables.get("RANK") or "0"
+    number = rank if rank is not None else int(told) if told.isdigit() else 0
+    if not 0 <= number < world_size:
+        raise ArgumentError(f"rank must be in 0..{world_size - 1}, as {REHEARSED} is {world_size}, got {number}")
+    return Job(number, world_size, f"rehearsal of {world_size} ranks", REHEARSED)
 
 
 def _located(rank: int | None, world_size: int | None, init_method: str | None, variables: Variables) -> Job:
@@ -156,7 +166,7 @@ def locate_at(store: Meeting, rank: int, world_size: int) -> Job:
         return Job(0, 1, _own_key(), "a store")
     variables = Variables(os.environ)
     if rehearsed := rehearsed_size(variables):
-        return job_of(rank, world_size, rehearsed, variables)
+        return rehearsed_job(rank, world_size, rehearsed, variables)
     me = _with_means(Job(rank, world_size, "", "a store"), variables)
     origin = origin_of_this_process(rank, world_size, lambda environment: None, outer_job())
     told = meet_at(store, me, variables.get("SHIM_JOB_NAME") or "", origin)

@@ -65,9 +65,8 @@ class Recorder:
         self.process = os.getpid()
         self.folder = folder
         self.digest_key = digest_key  # 0 for none
-        self.most = (
-            _MOST_OF_REHEARSALS if os.environ.get(REHEARSED) else 0
-        )  # bytes of integers that have digests; 0: all data has
+        # Bytes of integers that have digests; 0: all data has.
+        self.most = _MOST_OF_REHEARSALS if os.environ.get(REHEARSED) else 0
         self.path, file = _new_file(folder, rank)
         self.calls = CallRecords(file)
         self._lock = threading.RLock()

@@ -125,9 +125,10 @@ class RecordedCalls(CallLayer):
             self._kept += [frame.f_code for frame in (program, function) if frame is not None]
         self._is_refusal_known = False
         flags, digest = 0, 0
-        most = self._recorder.most * (_PICKLES if kinds & OBJECTS else 1)
-        if self._digest_key and inputs is not None and (found := digest_of(inputs, self._digest_key, most)) is not None:
-            flags, digest = INPUT_DIGEST, found
+        if self._digest_key and inputs is not None:
+            most = self._recorder.most * (_PICKLES if kinds & OBJECTS else 1)
+            if (found := digest_of(inputs, self._digest_key, most)) is not None:
+                flags, digest = INPUT_DIGEST, found
         return self._calls.begin(definition, flags | (_RUNNING if now else _PREPARED), digest), flags
 
     def _fail(self, begun: tuple[int, int] | None, error: BaseException) -> None:

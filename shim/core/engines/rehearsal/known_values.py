@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -28,7 +29,18 @@ class Sent(NamedTuple):
 
 Table = Mapping[Key, Mapping[int, Sent]]  # by group rank
 
-_known: dict[str, Any] = {"folder": "", "table": {}, "stored": {}, "ran": ()}
+
+@dataclass
+class _Known:
+    """See ``know``."""
+
+    folder: str = ""
+    table: Table = field(default_factory=dict)
+    stored: Mapping[tuple[str, bytes], bytes] = field(default_factory=dict)
+    ran: Collection[int] = ()
+
+
+_known = _Known()
 _made: Counter[tuple[str, tuple[int, ...]]] = Counter()
 
 
@@ -37,13 +49,13 @@ def know(folder: str, table: Table, stored: Mapping[tuple[str, bytes], bytes], r
 
     Other world ranks than *ran* pass what the first one does of which something is known, so that all ranks are told the same.
     """
-    _known.update(folder=folder, table=table, stored=stored, ran=ran)
+    global _known
+    _known = _Known(folder, table, stored, ran)
 
 
 def stored(where: str, key: bytes) -> bytes | None:
     """Return what some rank has stored there, if that is known."""
-    value: bytes | None = _known["stored"].get((where, key))
-    return value
+    return _known.stored.get((where, key))
 
 
 def new_group_key(name: str, ranks: Sequence[int]) -> GroupKey:
@@ -53,7 +65,7 @@ def new_group_key(name: str, ranks: Sequence[int]) -> GroupKey:
 
 
 def is_known(key: Key) -> bool:
-    return key in _known["table"]
+    return key in _known.table
 
 
 def answer(request: Request, key: Key, senders: Sequence[int], own: int) -> bool:
@@ -61,15 +73,15 @@ def answer(request: Request, key: Key, senders: Sequence[int], own: int) -> bool
 
     Tell whether all of that is known, and fits.
     """
-    table: Mapping[int, Sent] = _known["table"].get(key, {})
+    table = _known.table.get(key)
     others = [rank for rank in senders if rank != own]
-    (_, ranks, _), *_ = key
-    if lacking := [rank for rank in others if rank not in table]:
-        table = {**dict.fromkeys(lacking, table[min(table)]), **table} if table else table
-        if not table or any(ranks[rank] in _known["ran"] for rank in lacking):
-            return False
-    if not others:
+    if not table or not others:
         return False
+    if lacking := [rank for rank in others if rank not in table]:
+        (_, ranks, _), *_ = key
+        if any(ranks[rank] in _known.ran for rank in lacking):
+            return False
+        table = {**table, **dict.fromkeys(lacking, table[min(table)])}
     mine = list(map(bytes, request.inputs))
     parts = [mine if rank == own else _parts(table[rank]) for rank in senders]
     if request.collective in ("scatter", "all_to_all", "reduce_scatter"):
@@ -101,5 +113,5 @@ def _parts(sent: Sent) -> list[bytes]:
 
 @cache
 def _content(digest: int) -> bytes:
-    with open(os.path.join(_known["folder"], f"{digest:016x}"), "rb") as file:
+    with open(os.path.join(_known.folder, f"{digest:016x}"), "rb") as file:
         return file.read()

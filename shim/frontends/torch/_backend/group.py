@@ -11,6 +11,7 @@ from datetime import timedelta
 from types import FunctionType, MappingProxyType
 from typing import Any, cast
 
+import torch
 import torch.distributed as torch_distributed
 
 from shim.core import groups
@@ -70,6 +71,11 @@ _NEWER_NAMES = {
     "alltoall_base": "all_to_all_single",
     "reduce_scatter_tensor_coalesced": "reduce_scatter_single_coalesced",
 }
+
+
+# Of C, for calls on which nobody looks: nearly all.
+_active_modes: Callable[[], int] = torch._C._len_torch_dispatch_stack
+_is_profiled: Callable[[], bool] = torch._C._autograd._profiler_enabled
 
 
 class EngineGroup(ProcessGroup, _TorchGroup):  # type: ignore[misc]  # of Any, as torch gives its methods other types
@@ -175,7 +181,7 @@ def _returning_torchs_work(name: str, method: Callable[..., Any]) -> Callable[..
 
     @functools.wraps(method)
     def call(self: EngineGroup, *arguments: Any, **named: Any) -> EngineWork:
-        if own is not None and (self.hooks or modes_look_on()):
+        if (_active_modes() or _is_profiled() or self.hooks) and own is not None and (self.hooks or modes_look_on()):
             with SeenCall(self, name, arguments, named) as seen:
                 work = own(self, *seen.arguments, **seen.named)
                 return cast(EngineWork, seen.works[-1] if seen.works else work)

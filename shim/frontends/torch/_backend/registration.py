@@ -26,7 +26,7 @@ def register() -> None:
         Backend.register_backend("shim", _make_group, extended_api=True, devices=["cpu"])
     is_rehearsed = bool(os.environ.get(_REHEARSED))
     if is_rehearsed:
-        from shim.frontends.torch._backend.rehearsing import meet_nobody
+        from shim.frontends.torch._backend.store import meet_nobody
 
         meet_nobody()
     said = os.environ.get("SHIM_TORCH_BACKEND") or (

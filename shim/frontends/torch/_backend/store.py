@@ -1,16 +1,22 @@
-"""A store of the frontend's, such as that of a group which it has made, as torch's own code expects one."""
+"""A store of the frontend's, such as that of a group which it has made, as torch's own code expects one; in a rehearsal, also where ranks meet."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterator
 from typing import Any
+from urllib.parse import parse_qsl
 
 import torch.distributed.distributed_c10d as torch_distributed
 
 from shim.core.job import stores
+from shim.core.job.rendezvous import rehearsed_job
+from shim.core.job.variables import Variables, rehearsed_size
 from shim.frontends.torch._stores.stores import Store
 
 _TorchStore: Any = torch_distributed.Store
+_SCHEMES = ("env", "file", "tcp")
+_kept: list[Any] = []  # stores, of which torch's C++ code keeps no more than its own half
 
 
 class EngineStore(Store, _TorchStore):  # type: ignore[misc]  # torch's stubs do not export it
@@ -35,3 +41,21 @@ class EngineStore(Store, _TorchStore):  # type: ignore[misc]  # torch's stubs do
         return EngineStore(self._find)
 
     getNumKeys, deleteKey = Store.num_keys, Store.delete_key  # as torch's C++ code calls them
+
+
+def meet_nobody() -> None:
+    """Have torch's own ``init_process_group`` find nobody but this rank and a store of the rehearsal's at any address."""
+    from torch.distributed.rendezvous import _rendezvous_handlers  # torch lets nobody replace its own ones otherwise
+
+    _rendezvous_handlers.update(dict.fromkeys(_SCHEMES, _alone))
+
+
+def _alone(url: str, *_: Any, **__: Any) -> Iterator[tuple[Any, int, int]]:
+    place, query = url.partition("?")[::2]
+    said = dict(parse_qsl(query))
+    rank, size = (int(said[name]) if said.get(name, "").isdigit() else None for name in ("rank", "world_size"))
+    variables = Variables(os.environ)
+    job = rehearsed_job(rank, size, rehearsed_size(variables), variables)
+    store = EngineStore(lambda: stores.LocalStore(f"rehearsal at {place}"))
+    _kept.append(store)
+    yield store, job.rank, job.size

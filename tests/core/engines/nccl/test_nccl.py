@@ -244,3 +244,13 @@ def test_pools_keep_their_memory(rank: int) -> None:
         assert load().cuDeviceGetDefaultMemPool(ctypes.byref(pool), rank) == 0
         assert load().cuMemPoolGetAttribute(pool, 4, ctypes.byref(kept)) == 0
         assert kept.value == 64 << 20
+
+
+@pytest.mark.ranks(2)
+def test_no_communicator_is_asked_while_it_is_destroyed(rank: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The fake ends the process of whoever asks one then, as the watch would."""
+    monkeypatch.setenv("FAKE_NCCL_DESTROYS_SLOWLY", "1")
+    with world() as group:
+        tensor = FakeTensor(np.full(3, 1.0 + rank), rank)
+        calls.all_reduce(ME, group, tensor, tensor, SUM, now=True)
+        check(tensor, np.full(3, 3.0))
