@@ -130,19 +130,18 @@ class Costs:
 
     def timed(self) -> Recording:
         """Return the recording with the times that its calls would take."""
-        ranks = {}
-        for rank, one in self.recording.ranks.items():
-            calls = []
-            for call in one.calls:
-                times = self.played.times.get((rank, call.index))
-                if times is not None:
-                    waited = None if times.waited is None else _nanoseconds(times.waited)
-                    call = replace(
-                        call, begin=_nanoseconds(times.begin), waited=waited, end=_nanoseconds(times.end)
-                    )  # fmt: skip
-                calls.append(call)
-            ranks[rank] = replace(one, calls=calls, host=f"host {rank // self.per_host}")
+        ranks = {
+            rank: replace(one, calls=list(map(self._timed, one.calls)), host=f"host {rank // self.per_host}")
+            for rank, one in self.recording.ranks.items()
+        }
         return replace(self.recording, ranks=ranks)
+
+    def _timed(self, call: Call) -> Call:
+        times = self.played.times.get((call.rank, call.index))
+        if times is None:
+            return call
+        waited = None if times.waited is None else _nanoseconds(times.waited)
+        return replace(call, begin=_nanoseconds(times.begin), waited=waited, end=_nanoseconds(times.end))
 
     def text(self) -> str:
         return "\n".join(self._lines()) + "\n"

@@ -62,9 +62,8 @@ class NcclLink(DeviceLink):
     """
 
     def __init__(self, nccl: Nccl, cuda: Driver, identity: bytes | bytearray, size: int, rank: int) -> None:
-        if (
-            os.environ.get("NCCL_COMM_BLOCKING", "1") == "0"
-        ):  # with which all functions return before they have done their work
+        # With it, all of NCCL's functions return before they have done their work.
+        if os.environ.get("NCCL_COMM_BLOCKING", "1") == "0":
             raise EngineError("NCCL_COMM_BLOCKING is 0, and the engine needs calls that wait\nUnset it on all ranks")
         self.lock = threading.RLock()
         self._asking, self._is_over = threading.Lock(), False

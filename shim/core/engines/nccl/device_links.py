@@ -149,7 +149,7 @@ class DeviceLinks(WatchedLinks):
         self._failure = self._failure or StateError("the group was closed")
         for link in list(self._made.values()):
             with link.lock or nullcontext():
-                """What was being launched is under way."""
+                pass  # what was being launched is under way now
         if why:
             self.end(EngineError(why))
         with self.on_device():

@@ -95,9 +95,8 @@ def compiler() -> Compiler:
     """Return the compiler of this process. Raises EngineError where there is none."""
     for path in (*loaded("libnvrtc.so"), *of_wheels(_WHEELS, "libnvrtc.so*"), *_OF_THE_SYSTEM):
         with suppress(EngineError):
-            load_beside(
-                path, "libnvrtc-builtins.so*"
-            )  # which NVRTC 13 opens by its name, and does not find in a wheel's folder
+            # NVRTC 13 opens it by its name, and does not find it in a wheel's folder.
+            load_beside(path, "libnvrtc-builtins.so*")
             return Compiler(path)
     raise EngineError(
         "ranks that share a device need NVRTC, and none can be loaded\n"

@@ -92,9 +92,9 @@ def _are_bytes(told: dict[str, Any]) -> bool:
 
 
 def digest_of(tensors: Tensors, key: int, most: int = 0) -> int | None:
-    """Return the digest under *key*, of 64 bits, of the bytes of *tensors*, one or a list, in row-major order one after the other; None where they cannot be read,
-    or, unless *most* is 0, where there are more than that many bytes of integers, or more than a few of others.
+    """Return the digest under *key*, of 64 bits, of the bytes of *tensors*, one or a list, in row-major order one after the other.
 
+    None where they cannot be read; or, unless *most* is 0, where they have more than so many bytes of integers, or more than a few of others.
     So a list of parts and one tensor that is made of them have the same.
     """
     try:

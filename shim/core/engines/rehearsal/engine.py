@@ -73,7 +73,7 @@ class RehearsalEngine(Engine):
         return self._answer(_Answered(check_call("broadcast", 0, 2, inputs=tensor, root=0), _nothing), now)
 
     def receive(self, tensor: Tensor, peer: int | None, tag: int, now: bool = False) -> Any:
-        """See ``Engine``. The message is zeros, and where *peer* is any rank, it is of the next one."""
+        """See ``Engine``. A message that nothing is known of is zeros, and where *peer* is any rank, it is of the next one."""
         source = self._sender_to(tag) if peer is None else peer
         _check_peer(source, self.size)
         request = check_call("broadcast", 1, 2, inputs=tensor, root=0)

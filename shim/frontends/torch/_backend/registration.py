@@ -29,9 +29,8 @@ def register() -> None:
         from shim.frontends.torch._backend.store import meet_nobody
 
         meet_nobody()
-    said = os.environ.get("SHIM_TORCH_BACKEND") or (
-        "1" if is_rehearsed else "0"
-    )  # gloo itself would meet the other ranks
+    usual = "1" if is_rehearsed else "0"  # in a rehearsal, gloo itself would look for the other ranks
+    said = os.environ.get("SHIM_TORCH_BACKEND") or usual
     if said not in ("0", "1"):
         raise ArgumentError(f"SHIM_TORCH_BACKEND must be 0 or 1, got {said!r}")
     if said == "1":
