@@ -20,6 +20,7 @@ from dlpack_structures import DLTensor, ManagedTensor, capsule_of
 
 from shim.core import groups
 from shim.core.callers import Caller
+from shim.core.engines.nccl import driver, kernels, library
 from shim.core.groups import ProcessGroup
 
 _SOURCES = Path(__file__).with_name("fakes")
@@ -33,8 +34,14 @@ def load() -> Any:
     cuda = ctypes.CDLL(str(_FOLDER / "libcuda.so.1"), ctypes.RTLD_GLOBAL)
     for name in ("libnccl.so.2", "libnvrtc.so.12"):
         ctypes.CDLL(str(_FOLDER / name), ctypes.RTLD_GLOBAL)
+    for module in (driver, kernels, library):  # where torch is built for CUDA, the real ones are loaded too
+        module.loaded = _loaded
     assert cuda.cuInit(0) == 0
     return cuda
+
+
+def _loaded(name: str) -> list[str]:
+    return [str(file) for file in _FOLDER.glob(f"{name}.*")]
 
 
 def _compiled() -> Path:
@@ -48,14 +55,16 @@ def _compiled() -> Path:
             cuda = folder / "libcuda.so.1"
             _compile(cuda, "fake_cuda.cpp", "fake_ipc.cpp", "fake_kernels.cpp", "fake_streams.cpp")
             _compile(folder / "libnvrtc.so.12", "fake_nvrtc.cpp")
-            _compile(folder / "libnccl.so.2", "fake_nccl.cpp", "exchanges.cpp", cuda, "-Wl,-rpath,$ORIGIN")
+            _compile(folder / "libnvrtc-builtins.so.12", "fake_builtins.cpp")
+            _compile(folder / "libnccl.so.2", "fake_nccl.cpp", "exchanges.cpp", cuda)
             Path(folder, "done").touch()
     return folder
 
 
-def _compile(library: Path, *inputs: str | Path) -> None:
-    made = ["c++", "-std=c++20", "-shared", "-fPIC", f"-Wl,-soname,{library.name}", "-o", library]
-    subprocess.run([*made, *inputs], check=True, cwd=_SOURCES)
+def _compile(path: Path, *inputs: str | Path) -> None:
+    """Compile a library that takes nothing from a real one, and that is not taken for it."""
+    apart = ("-Wl,-Bsymbolic", f"-Wl,-soname,fake-{path.name}")
+    subprocess.run(["c++", "-std=c++20", "-shared", "-fPIC", *apart, "-o", path, *inputs], check=True, cwd=_SOURCES)
 
 
 for _file in Path("/dev/shm").glob("fake_nccl_*_*"):
@@ -65,7 +74,7 @@ _FOLDER = _compiled()  # by the test process, which imports this before its rank
 
 
 @contextmanager
-def _current(number: int) -> Iterator[Any]:
+def current(number: int) -> Iterator[Any]:
     cuda, context = load(), ctypes.c_void_p()
     assert cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), number) == 0
     assert cuda.cuCtxPushCurrent_v2(context) == 0
@@ -73,40 +82,59 @@ def _current(number: int) -> Iterator[Any]:
     assert cuda.cuCtxPopCurrent_v2(ctypes.byref(context)) == 0
 
 
+LEGACY, PER_THREAD = 1, 2
 _streams = threading.local()  # each thread's current one, as frameworks have it
 
 
 class Stream:
-    """A stream of the program's on device *number*."""
+    """A stream of the program's on device *number*: one for which the others do not wait, or a *default* one, LEGACY or PER_THREAD."""
 
-    def __init__(self, number: int) -> None:
-        self.handle = ctypes.c_void_p()
-        with _current(number) as cuda:
-            assert cuda.cuStreamCreate(ctypes.byref(self.handle), 1) == 0
+    def __init__(self, number: int, default: int = 0) -> None:
+        self.number, self.handle = number, ctypes.c_void_p(default)
+        if not default:
+            with current(number) as cuda:
+                assert cuda.cuStreamCreate(ctypes.byref(self.handle), 1) == 0
 
     def synchronize(self) -> None:
-        assert load().cuStreamSynchronize(self.handle) == 0
+        with current(self.number) as cuda:
+            assert cuda.cuStreamSynchronize(self.handle) == 0
+
+    def is_idle(self) -> bool:
+        with current(self.number) as cuda:
+            return bool(cuda.cuStreamQuery(self.handle) == 0)
+
+    @contextmanager
+    def captured(self) -> Iterator[None]:
+        """Capture what is put on the stream within into a graph, and assert that nobody has ended that by a look at the device."""
+        with current(self.number) as cuda:
+            assert cuda.cuStreamBeginCapture_v2(self.handle, 0) == 0
+            yield
+            assert cuda.cuStreamEndCapture(self.handle, ctypes.byref(ctypes.c_void_p())) == 0
 
 
 @contextmanager
 def on_stream(stream: Stream) -> Iterator[None]:
     """Have *stream* be the current one."""
-    _streams.current = stream.handle.value
+    _streams.handle = stream.handle.value
     yield
-    _streams.current = 0
+    _streams.handle = 0
 
 
 class FakeTensor:
-    """A contiguous tensor on fake device *number* with the elements of *array*. Its ``values`` are copied from there, after what its streams do."""
+    """A contiguous tensor on fake device *number* with the elements of *array*. Its ``values`` are copied from there, after what its streams do.
+
+    As a framework's, its memory is used again when it is let go, for what comes next on the stream that was current when it was made.
+    """
 
     _whole: FakeTensor | None = None  # whose memory this one's is a part of
 
     def __init__(self, array: Any, number: int = 0) -> None:
         given = np.ascontiguousarray(array)
         self.number, self.shape, self.dtype = number, given.shape, given.dtype
-        self._address = ctypes.c_void_p()
-        with _current(number) as cuda:
-            assert cuda.cuMemAlloc_v2(ctypes.byref(self._address), max(1, given.nbytes)) == 0
+        self._address, self._stream = ctypes.c_void_p(), ctypes.c_void_p(getattr(_streams, "handle", 0))
+        self._bytes = max(1, given.nbytes)
+        with current(number) as cuda:
+            assert cuda.cuMemAlloc_v2(ctypes.byref(self._address), self._bytes) == 0
             if given.nbytes:
                 assert (
                     cuda.cuMemcpyHtoDAsync_v2(self._address, given.ctypes.data_as(ctypes.c_void_p), given.nbytes, None)
@@ -129,7 +157,7 @@ class FakeTensor:
     def values(self) -> Any:
         """Return what the device holds when what is on it now has ended."""
         copied = np.empty(self.shape, self.dtype)
-        with _current(self.number) as cuda:
+        with current(self.number) as cuda:
             assert cuda.cuCtxSynchronize() == 0
             if copied.nbytes:
                 assert (
@@ -160,9 +188,9 @@ class FakeTensor:
 
     def __del__(self) -> None:
         if self._whole is None and getattr(self, "_address", None):
-            with _current(self.number) as cuda:
-                cuda.cuCtxSynchronize()  # as cuMemFree of the real one does
-                cuda.cuMemFree_v2(self._address)
+            with current(self.number) as cuda:
+                cuda.cuMemsetD8Async(self._address, ctypes.c_ubyte(0xA5), ctypes.c_size_t(self._bytes), self._stream)
+                cuda.cuMemFreeAsync(self._address, self._stream)
 
 
 @contextmanager
@@ -199,7 +227,7 @@ def _describe(tensor: Any, out: Any) -> int:
 
 
 def _current_stream(_type: int, _number: int, out: Any) -> int:
-    out[0] = getattr(_streams, "current", 0)
+    out[0] = getattr(_streams, "handle", 0)
     return 0
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import threading
 
-from fake_device import Stream, load
+from fake_device import Stream, current
 
 
 class Gate:
@@ -19,7 +19,8 @@ class Gate:
         self._may_go_on.wait()
 
     def close(self, stream: Stream) -> None:
-        assert load().cuLaunchHostFunc(stream.handle, self._function, None) == 0
+        with current(stream.number) as cuda:
+            assert cuda.cuLaunchHostFunc(stream.handle, self._function, None) == 0
 
     def open(self) -> None:
         self._may_go_on.set()

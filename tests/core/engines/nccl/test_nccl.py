@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import ctypes
 import gc
-import sys
-import time
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
-from fake_device import FakeTensor, Stream, check, load, on_stream, world
+from fake_device import FakeTensor, Stream, check, current, on_stream, world
 from gates import Gate
 
 import shim
@@ -141,27 +138,6 @@ def test_a_tensor_that_has_dlpack_alone(rank: int) -> None:
 
 
 @pytest.mark.ranks(2)
-def test_arrays_of_cupy_are_on_its_current_stream(rank: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """CuPy has no functions in C to ask."""
-    with world() as group:
-        stream, gate = Stream(rank), Gate()
-        tensor, ready = FakeTensor(np.full(6, 1.0 + rank), rank), FakeTensor(np.full(6, 1.0 + rank), rank)
-        calls.all_reduce(ME, group, ready, ready, SUM, now=True)
-        check(ready, np.full(6, 3.0))
-        cuda = SimpleNamespace(get_current_stream=lambda: SimpleNamespace(ptr=stream.handle.value))
-        monkeypatch.setitem(sys.modules, "cupy", SimpleNamespace(cuda=cuda))  # type: ignore[misc]  # what is asked of it
-        where = SimpleNamespace(ptr=tensor._address.value), SimpleNamespace(id=rank)
-        members = {"data": where[0], "device": where[1], "dtype": np.dtype(float), "itemsize": 8, "strides": (24, 8)}
-        array = type("ndarray", (), {"__module__": "cupy._core.core", "shape": (2, 3), **members})()
-        gate.close(stream)
-        calls.all_reduce(ME, group, array, array, SUM, now=True)
-        assert load().cuStreamQuery(stream.handle) != 0
-        gate.open()
-        stream.synchronize()
-        check(tensor, np.full(6, 3.0))
-
-
-@pytest.mark.ranks(2)
 def test_a_rank_keeps_to_one_device_in_a_group(rank: int) -> None:
     with world() as group:
         tensor = FakeTensor(np.ones(3), rank)
@@ -217,32 +193,14 @@ def test_nothing_is_left_of_a_group(rank: int) -> None:
 
 
 @pytest.mark.ranks(2)
-def test_a_started_operation_in_a_graph(rank: int) -> None:
-    """While a graph is captured, nothing is done, and no event says when: the group goes on afterwards."""
-    with world() as group:
-        tensor, stream, graph = FakeTensor(np.full(3, 1.0 + rank), rank), Stream(rank), ctypes.c_void_p()
-        calls.all_reduce(ME, group, tensor, tensor, SUM, now=True)
-        with on_stream(stream):
-            assert load().cuStreamBeginCapture_v2(stream.handle, 0) == 0
-            work = calls.all_reduce(ME, group, tensor, tensor, SUM)
-            work.start()
-            work.wait()
-            assert work.is_completed()
-            assert load().cuStreamEndCapture(stream.handle, ctypes.byref(graph)) == 0
-        time.sleep(0.3)  # in which the watch looks at what is under way
-        check(tensor, np.full(3, 3.0))
-        calls.all_reduce(ME, group, tensor, tensor, SUM, now=True)
-        check(tensor, np.full(3, 6.0))
-
-
-@pytest.mark.ranks(2)
 def test_pools_keep_their_memory(rank: int) -> None:
     kept, pool = ctypes.c_uint64(), ctypes.c_void_p()
     with world() as group:
         tensor = FakeTensor(np.ones(3), rank)
         calls.all_reduce(ME, group, tensor, tensor, SUM, now=True)
-        assert load().cuDeviceGetDefaultMemPool(ctypes.byref(pool), rank) == 0
-        assert load().cuMemPoolGetAttribute(pool, 4, ctypes.byref(kept)) == 0
+        with current(rank) as cuda:
+            assert cuda.cuDeviceGetDefaultMemPool(ctypes.byref(pool), rank) == 0
+            assert cuda.cuMemPoolGetAttribute(pool, 4, ctypes.byref(kept)) == 0
         assert kept.value == 64 << 20
 
 

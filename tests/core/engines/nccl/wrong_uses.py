@@ -18,7 +18,7 @@ from fake_device import Stream, load
 
 load()
 
-from shim.core.engines.nccl.driver import IpcHandle, driver  # noqa: E402  # the fakes come first
+from shim.core.engines.nccl.driver import Event, IpcHandle, driver  # noqa: E402  # the fakes come first
 from shim.core.engines.nccl.library import Nccl, UniqueId, library  # noqa: E402
 
 FLOAT, BYTES = 7, 4
@@ -109,6 +109,37 @@ def identity_used_again() -> None:
         nccl.call("ncclGetUniqueId", byref(identity))
         for _ in range(2):
             nccl.call("ncclCommInitRank", byref(made), 1, identity, 0)
+
+
+def event_of_another_device() -> None:
+    with driver().on(1):
+        event = Event(driver())
+    with driver().on(0):
+        driver().call("cuEventRecord", event.handle, Stream(0).handle)
+
+
+def stream_without_a_context() -> None:
+    load().cuStreamQuery(Stream(0).handle)
+
+
+def two_threads_in_a_communicator() -> None:
+    with communicator() as (nccl, comm, at), nccl.group():
+        sum_up(nccl, comm, at, at)
+
+        def meanwhile() -> None:
+            with driver().on(0):
+                sum_up(nccl, comm, at, at)
+
+        thread = threading.Thread(target=meanwhile)
+        thread.start()
+        thread.join()
+
+
+def aborted_while_it_launches() -> None:
+    os.environ["FAKE_NCCL_LAUNCHES_SLOWLY"] = "1"
+    with communicator() as (nccl, comm, at):
+        threading.Timer(0.1, nccl.call, ("ncclCommAbort", comm)).start()
+        sum_up(nccl, comm, at, at)
 
 
 def destroyed_reduce_op() -> None:

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <thread>
 #include <vector>
 
 #include "fake_cuda.hpp"
@@ -36,7 +37,7 @@ struct Shared {
   std::atomic<int> size;
   std::atomic<int> devices[most_ranks];  // and 1 more; 0 for nobody
   std::atomic<std::uint64_t> steps[most_ranks];
-  std::atomic<int> connected;                              // ranks that have launched a collective
+  std::atomic<int> connected;                               // ranks that have launched a collective
   std::atomic<std::uint8_t> pairs[most_ranks][most_ranks];  // 1 for a sender that has launched, 2 for its receiver
   Said said[most_ranks];
   double factors[most_ranks];
@@ -55,6 +56,8 @@ struct ncclComm {
   int rank, size, device;
   std::atomic<bool> is_aborted{false}, is_ending{false}, is_connected{false};
   std::atomic<int> under_way{0};
+  std::atomic<std::thread::id> user{};  // which is within a call, or a group of them
+  std::atomic<bool> is_launching{false};
   std::uint64_t step = 0;  // of the stream that carries out
   std::map<int, double> own_ops;
   int next_op = fake::first_own_op;
@@ -84,7 +87,8 @@ bool carry_out(ncclComm& comm, std::vector<Message>& messages);
 float of_half(std::uint16_t bits);
 float of_bfloat(std::uint16_t bits);
 
-// A first launch on a communicator: says that this rank has come, and waits until the others have. Returns false when it is aborted.
+// A first launch on a communicator: says that this rank has come, and waits until the others have. Returns false when
+// it is aborted.
 void begin_to_connect(ncclComm& comm, bool has_collectives, const std::vector<Message>& messages);
 bool connect(ncclComm& comm, bool has_collectives, const std::vector<Message>& messages);
 

@@ -32,11 +32,18 @@ void* context_of(int device) { return reinterpret_cast<void*>(static_cast<std::i
 
 Stream& stream_at(const char* function, void* handle) {
   const std::lock_guard lock(driver().mutex);
+  const int device = current_device(function);
   if (handle == nullptr || handle == reinterpret_cast<void*>(1)) {
-    const int device = contexts.empty() ? -1 : contexts.back();
-    if (device < 0) wrong_use(function, "the legacy stream without a current context");
-    if (driver().legacy[device] == nullptr) driver().legacy[device] = new Stream(device);
+    if (driver().legacy[device] == nullptr) driver().legacy[device] = new Stream(device, Kind::legacy);
     return *driver().legacy[device];
+  }
+  if (handle == reinterpret_cast<void*>(2)) {
+    static thread_local Stream* own[devices] = {};
+    if (own[device] == nullptr) {
+      own[device] = new Stream(device, Kind::blocking);
+      driver().streams[own[device]] = own[device];
+    }
+    return *own[device];
   }
   const auto found = driver().streams.find(handle);
   if (found == driver().streams.end()) wrong_use(function, "a stream that is none, or was destroyed");
@@ -73,11 +80,22 @@ int current_device(const char* function) {
   return contexts.back();
 }
 
+void free_memory(const char* function, std::uintptr_t address) {
+  const std::lock_guard lock(driver().mutex);
+  const auto found = driver().allocations.find(address);
+  if (found == driver().allocations.end()) wrong_use(function, "memory that was not allocated");
+  if (found->second.file == 0) wrong_use(function, "memory of another process");
+  check_nobody_has_open(function, found->second);
+  close(found->second.file);
+  unmap_memory(address, found->second);
+  driver().allocations.erase(found);
+}
+
 bool put_on_stream(const char* function, void* stream, int device, std::function<void()> work) {
   Stream& there = stream_at(function, stream);
   if (there.device != device) wrong_use(function, "a stream of another device");
   if (there.is_capturing) return false;
-  there.put(std::move(work));
+  put(there, std::move(work));
   return true;
 }
 
@@ -129,6 +147,7 @@ int cuCtxGetCurrent(void** context) {
 
 int cuCtxSynchronize() {
   const int device = current_device("cuCtxSynchronize");
+  if (const int error = check_capture()) return error;
   std::vector<Stream*> there;
   {
     const std::lock_guard lock(driver().mutex);
@@ -141,6 +160,7 @@ int cuCtxSynchronize() {
 }
 
 int cuMemAlloc_v2(std::uintptr_t* address, std::size_t bytes) {
+  if (const int error = check_capture()) return error;
   Allocation memory{bytes, nullptr, current_device("cuMemAlloc"), 0, false};
   memory.file = static_cast<int>(memfd_create("fake_device", 0));
   if (memory.file < 0 || ftruncate(memory.file, static_cast<off_t>(memory.whole())) != 0) return out_of_memory;
@@ -148,15 +168,10 @@ int cuMemAlloc_v2(std::uintptr_t* address, std::size_t bytes) {
   return *address == 0 ? out_of_memory : success;
 }
 
+// As the real one, waits for all that is on the device.
 int cuMemFree_v2(std::uintptr_t address) {
-  const std::lock_guard lock(driver().mutex);
-  const auto found = driver().allocations.find(address);
-  if (found == driver().allocations.end()) wrong_use("cuMemFree", "memory that was not allocated");
-  if (found->second.file == 0) wrong_use("cuMemFree", "memory of another process");
-  check_nobody_has_open("cuMemFree", found->second);
-  close(found->second.file);
-  unmap_memory(address, found->second);
-  driver().allocations.erase(found);
+  if (const int error = cuCtxSynchronize()) return error;
+  free_memory("cuMemFree", address);
   return success;
 }
 
@@ -172,7 +187,7 @@ int cuMemAllocAsync(std::uintptr_t* address, std::size_t bytes, void* stream) {
 
 int cuMemFreeAsync(std::uintptr_t address, void* stream) {
   memory_at("cuMemFreeAsync", reinterpret_cast<void*>(address), 0, -1);
-  stream_at("cuMemFreeAsync", stream).put([=] { cuMemFree_v2(address); });
+  put(stream_at("cuMemFreeAsync", stream), [=] { free_memory("cuMemFreeAsync", address); });
   return success;
 }
 
@@ -195,20 +210,26 @@ int cuMemPoolSetAttribute(void* pool, int attribute, const std::uint64_t* value)
 
 int cuMemcpyHtoDAsync_v2(std::uintptr_t to, const void* from, std::size_t bytes, void* stream) {
   std::byte* const there = memory_at("cuMemcpyHtoDAsync", reinterpret_cast<void*>(to), bytes, -1);
-  stream_at("cuMemcpyHtoDAsync", stream).put([=] { std::memcpy(there, from, bytes); });
+  put(stream_at("cuMemcpyHtoDAsync", stream), [=] { std::memcpy(there, from, bytes); });
   return success;
 }
 
 int cuMemcpyDtoHAsync_v2(void* to, std::uintptr_t from, std::size_t bytes, void* stream) {
   const std::byte* const there = memory_at("cuMemcpyDtoHAsync", reinterpret_cast<void*>(from), bytes, -1);
-  stream_at("cuMemcpyDtoHAsync", stream).put([=] { std::memcpy(to, there, bytes); });
+  put(stream_at("cuMemcpyDtoHAsync", stream), [=] { std::memcpy(to, there, bytes); });
   return success;
 }
 
 int cuMemcpyDtoDAsync_v2(std::uintptr_t to, std::uintptr_t from, std::size_t bytes, void* stream) {
   std::byte* const there = memory_at("cuMemcpyDtoDAsync", reinterpret_cast<void*>(to), bytes, -1);
   const std::byte* const here = memory_at("cuMemcpyDtoDAsync", reinterpret_cast<void*>(from), bytes, -1);
-  stream_at("cuMemcpyDtoDAsync", stream).put([=] { std::memmove(there, here, bytes); });
+  put(stream_at("cuMemcpyDtoDAsync", stream), [=] { std::memmove(there, here, bytes); });
+  return success;
+}
+
+int cuMemsetD8Async(std::uintptr_t at, unsigned char value, std::size_t bytes, void* stream) {
+  std::byte* const there = memory_at("cuMemsetD8Async", reinterpret_cast<void*>(at), bytes, -1);
+  put(stream_at("cuMemsetD8Async", stream), [=] { std::memset(there, value, bytes); });
   return success;
 }
 

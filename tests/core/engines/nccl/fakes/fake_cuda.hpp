@@ -16,7 +16,8 @@ std::byte* memory_at(const char* function, const void* address, std::size_t byte
 // The device of the calling thread's current context; ends the process where it has none.
 int current_device(const char* function);
 
-// Has the stream, which must be of `device`, do `work` after what it was given before. Returns false, and drops it, where a graph is captured.
+// Has the stream, which must be of `device`, do `work` after what it was given before. Returns false, and drops it,
+// where a graph is captured.
 bool put_on_stream(const char* function, void* stream, int device, std::function<void()> work);
 
 }  // namespace fake

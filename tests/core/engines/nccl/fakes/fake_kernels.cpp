@@ -15,7 +15,7 @@ struct Areas {
   const void* of[64];
 };
 struct Kernel {
-  void (*function)(void*, Areas, unsigned long long, int, double);
+  void (*function)(unsigned, unsigned, void*, Areas, unsigned long long, int, double);
   std::size_t element_bytes;
 };
 
@@ -38,14 +38,15 @@ int cuDeviceGetAttribute(int* value, int attribute, int) {
 // The code is the name of a library.
 int cuModuleLoadData(void** module, const char* code) {
   current_device("cuModuleLoadData");
+  if (const int error = check_capture()) return error;
   *module = dlopen(code, RTLD_NOW | RTLD_LOCAL);
   return *module == nullptr ? invalid_value : success;
 }
 
 int cuModuleGetFunction(void** function, void* module, const char* name) {
   auto* const bytes = reinterpret_cast<std::size_t (*)()>(dlsym(module, "element_bytes"));
-  auto* const found = reinterpret_cast<decltype(Kernel::function)>(dlsym(module, name));
-  if (found == nullptr || bytes == nullptr) return invalid_value;
+  auto* const found = reinterpret_cast<decltype(Kernel::function)>(dlsym(module, "on_grid"));
+  if (dlsym(module, name) == nullptr || found == nullptr || bytes == nullptr) return invalid_value;
   *function = new Kernel{found, bytes()};
   return success;
 }
@@ -62,9 +63,8 @@ int cuLaunchKernel(const Kernel* kernel, unsigned blocks, unsigned, unsigned, un
   Areas areas{};
   for (int rank = 0; rank < ranks; ++rank)
     areas.of[rank] = memory_at("cuLaunchKernel", static_cast<Areas*>(arguments[1])->of[rank], bytes, device);
-  put_on_stream("cuLaunchKernel", stream, device, [=, function = kernel->function] {
-    function(result, areas, count, ranks, factor);
-  });
+  put_on_stream("cuLaunchKernel", stream, device,
+                [=, function = kernel->function] { function(blocks, threads, result, areas, count, ranks, factor); });
   return success;
 }
 

@@ -44,6 +44,9 @@ ncclComm& checked(const char* function, ncclComm* comm) {
   if (comm->is_aborted) wrong_use(function, "a communicator that was aborted");
   if (fake::current_device(function) != comm->device)
     wrong_use(function, "another device is current than the communicator's");
+  const auto user = comm->user.load();
+  if (user != std::thread::id() && user != std::this_thread::get_id())
+    wrong_use(function, "two threads at once use a communicator");
   return *comm;
 }
 
@@ -66,6 +69,7 @@ Queued& in_group(ncclComm* comm, void* stream) {
       if (one.stream != stream) wrong_use("ncclGroupEnd", "two streams in one group of one communicator");
       return one;
     }
+  comm->user = std::this_thread::get_id();
   return queued.emplace_back(Queued{comm, stream, {}, {}});
 }
 
@@ -74,16 +78,28 @@ int failed(int error, const std::string& text) {
   return error;
 }
 
+void take_a_while(const char* where_set) {
+  if (std::getenv(where_set) != nullptr)  // more than between two looks of the engine's watch
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+}
+
 // As the real one, does not return from a first launch before the other ranks have launched theirs.
 int end_group() {
   std::vector<Queued> all;
   all.swap(queued);
   for (const Queued& one : all) begin_to_connect(*one.comm, !one.collectives.empty(), one.messages);
+  bool is_connected = true;
   for (const Queued& one : all)
-    if (!connect(*one.comm, !one.collectives.empty(), one.messages))
-      return failed(system_error, "aborted while it connected");
-  for (Queued& one : all) launch(std::move(one));
-  return success;
+    is_connected = is_connected && connect(*one.comm, !one.collectives.empty(), one.messages);
+  for (const Queued& one : all) one.comm->is_launching = is_connected;
+  take_a_while("FAKE_NCCL_LAUNCHES_SLOWLY");
+  for (Queued& one : all) {
+    ncclComm& comm = *one.comm;
+    if (is_connected) launch(std::move(one));
+    comm.is_launching = false;
+    comm.user = std::thread::id();
+  }
+  return is_connected ? success : failed(system_error, "aborted while it connected");
 }
 
 int call(const char* function, ncclComm* handle, void* stream, Said said, const void* from, std::size_t from_count,
@@ -172,8 +188,7 @@ int ncclCommDestroy(ncclComm* comm) {
   checked("ncclCommDestroy", comm);
   if (comm->under_way > 0) wrong_use("ncclCommDestroy", "operations are under way");
   comm->is_ending = true;
-  if (std::getenv("FAKE_NCCL_DESTROYS_SLOWLY") != nullptr)  // more than between two looks of the engine's watch
-    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  take_a_while("FAKE_NCCL_DESTROYS_SLOWLY");
   const std::lock_guard lock(comms_mutex);
   comms.erase(comm);
   return success;
@@ -183,6 +198,7 @@ int ncclCommAbort(ncclComm* comm) {
   const std::lock_guard lock(comms_mutex);
   if (!comms.contains(comm) || comm->is_ending)
     wrong_use("ncclCommAbort", "a communicator that is none, or was destroyed");
+  if (comm->is_launching) wrong_use("ncclCommAbort", "another thread launches");
   comm->is_aborted = true;
   comms.erase(comm);
   return success;

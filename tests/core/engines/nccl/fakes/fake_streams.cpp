@@ -6,13 +6,60 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <utility>
+#include <vector>
+
+namespace fake {
+namespace {
+
+constexpr int global = 0, relaxed = 2;  // modes of a capture, and of a thread
+thread_local int mode_of_thread = global;
+
+// What goes before anything that is put on the stream now.
+std::vector<std::pair<Stream*, std::uint64_t>> goes_first(const Stream& stream) {
+  std::vector<std::pair<Stream*, std::uint64_t>> first;
+  const std::lock_guard lock(driver().mutex);
+  Stream* const legacy = driver().legacy[stream.device];
+  if (stream.kind == Kind::blocking && legacy != nullptr) first.emplace_back(legacy, legacy->given());
+  if (stream.kind == Kind::legacy)
+    for (const auto& [_, one] : driver().streams)
+      if (one->device == stream.device && one->kind == Kind::blocking) first.emplace_back(one, one->given());
+  return first;
+}
+
+}  // namespace
+
+void put(Stream& stream, std::function<void()> work) {
+  static std::mutex ordering;
+  const std::lock_guard lock(ordering);
+  stream.put([first = goes_first(stream), work = std::move(work)] {
+    for (const auto& [other, until] : first) other->wait_for(until);
+    work();
+  });
+}
+
+int check_capture() {
+  const std::lock_guard lock(driver().mutex);
+  for (auto& [_, capture] : driver().captures) {
+    const bool is_own = capture.by == std::this_thread::get_id();
+    const bool is_forbidden = is_own ? mode_of_thread != relaxed && capture.mode != relaxed
+                                     : mode_of_thread == global && capture.mode == global;
+    if (!is_forbidden) continue;
+    capture.is_invalid = true;
+    return capture_unsupported;
+  }
+  return success;
+}
+
+}  // namespace fake
 
 using namespace fake;
 
 extern "C" {
 
-int cuStreamCreate(void** stream, unsigned) {
-  auto* const made = new Stream(current_device("cuStreamCreate"));
+int cuStreamCreate(void** stream, unsigned flags) {
+  if (flags > 1) return invalid_value;
+  auto* const made = new Stream(current_device("cuStreamCreate"), flags == 1 ? Kind::non_blocking : Kind::blocking);
   const std::lock_guard lock(driver().mutex);
   driver().streams[made] = made;
   *stream = made;
@@ -27,33 +74,46 @@ int cuStreamDestroy_v2(void* stream) {
 }
 
 int cuStreamSynchronize(void* stream) {
-  stream_at("cuStreamSynchronize", stream).wait();
+  Stream& there = stream_at("cuStreamSynchronize", stream);
+  if (const int error = check_capture()) return error;
+  there.wait();
   return success;
 }
 
-int cuStreamQuery(void* stream) { return stream_at("cuStreamQuery", stream).is_idle() ? success : not_ready; }
+int cuStreamQuery(void* stream) {
+  Stream& there = stream_at("cuStreamQuery", stream);
+  if (const int error = check_capture()) return error;
+  return there.is_idle() ? success : not_ready;
+}
 
 int cuStreamIsCapturing(void* stream, int* status) {
   *status = stream_at("cuStreamIsCapturing", stream).is_capturing ? 1 : 0;
   return success;
 }
 
-int cuStreamBeginCapture_v2(void* stream, int) {
-  if (stream_at("cuStreamBeginCapture", stream).is_capturing.exchange(true)) return invalid_value;
+int cuStreamBeginCapture_v2(void* stream, int mode) {
+  Stream& there = stream_at("cuStreamBeginCapture", stream);
+  if (there.kind == Kind::legacy) return capture_unsupported;
+  if (there.is_capturing.exchange(true)) return invalid_value;
+  const std::lock_guard lock(driver().mutex);
+  driver().captures[&there] = {std::this_thread::get_id(), mode};
   return success;
 }
 
 int cuStreamEndCapture(void* stream, void** graph) {
-  if (!stream_at("cuStreamEndCapture", stream).is_capturing) return invalid_value;
+  Stream& there = stream_at("cuStreamEndCapture", stream);
   const std::lock_guard lock(driver().mutex);
+  const auto found = driver().captures.find(&there);
+  if (found == driver().captures.end()) return invalid_value;
   for (const auto& [_, one] : driver().streams) one->is_capturing = false;
   *graph = nullptr;
-  return success;
+  const bool is_invalid = found->second.is_invalid;
+  driver().captures.erase(found);
+  return is_invalid ? capture_invalidated : success;
 }
 
 int cuThreadExchangeStreamCaptureMode(int* mode) {
-  static thread_local int current = 0;
-  std::swap(current, *mode);
+  std::swap(mode_of_thread, *mode);
   return success;
 }
 
@@ -62,18 +122,17 @@ int cuStreamWaitEvent(void* stream, void* event, unsigned) {
   const std::uint64_t number = waited->recorded;
   Stream& there = stream_at("cuStreamWaitEvent", stream);
   if (waited->is_captured) there.is_capturing = true;
-  there.put([=] { waited->wait_for(number); });
+  put(there, [=] { waited->wait_for(number); });
   return success;
 }
 
 int cuLaunchHostFunc(void* stream, void (*function)(void*), void* argument) {
-  stream_at("cuLaunchHostFunc", stream).put([=] { function(argument); });
+  put(stream_at("cuLaunchHostFunc", stream), [=] { function(argument); });
   return success;
 }
 
 int cuEventCreate(void** event, unsigned) {
-  current_device("cuEventCreate");
-  const auto made = std::make_shared<Event>();
+  const auto made = std::make_shared<Event>(current_device("cuEventCreate"));
   const std::lock_guard lock(driver().mutex);
   driver().events[made.get()] = made;
   *event = made.get();
@@ -81,18 +140,19 @@ int cuEventCreate(void** event, unsigned) {
 }
 
 int cuEventRecord(void* event, void* stream) {
-  current_device("cuEventRecord");
   const auto recorded = event_at("cuEventRecord", event);
   Stream& there = stream_at("cuEventRecord", stream);
+  if (recorded->device != there.device) wrong_use("cuEventRecord", "an event of another device");
   recorded->is_captured = there.is_capturing;
   const std::uint64_t number = ++recorded->recorded;
-  there.put([=] { recorded->reach(number); });
+  put(there, [=] { recorded->reach(number); });
   return success;
 }
 
 int cuEventQuery(void* event) {
   current_device("cuEventQuery");
   const auto asked = event_at("cuEventQuery", event);
+  if (const int error = check_capture()) return error;
   const std::lock_guard lock(asked->mutex);
   if (asked->is_captured) return captured_event;
   return asked->reached >= asked->recorded ? success : not_ready;
@@ -100,6 +160,7 @@ int cuEventQuery(void* event) {
 
 int cuEventSynchronize(void* event) {
   const auto waited = event_at("cuEventSynchronize", event);
+  if (const int error = check_capture()) return error;
   waited->wait_for(waited->recorded);
   return success;
 }

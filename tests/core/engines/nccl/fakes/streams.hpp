@@ -11,10 +11,13 @@
 
 namespace fake {
 
-// Does what it is given in order, on a thread of its own.
+enum class Kind { legacy, blocking, non_blocking };
+
+// Does what it is given in order, on a thread of its own. ``driver()`` orders it with the legacy stream, where it
+// blocks.
 class Stream {
  public:
-  explicit Stream(int device) : device(device), thread_([this] { run(); }) { thread_.detach(); }
+  Stream(int device, Kind kind) : device(device), kind(kind), thread_([this] { run(); }) { thread_.detach(); }
 
   // What is put here while a graph is captured becomes part of it, and is not done.
   void put(std::function<void()> work) {
@@ -24,10 +27,14 @@ class Stream {
     ++given_;
     changed_.notify_all();
   }
-  void wait() {
+  void wait() { wait_for(given()); }
+  void wait_for(std::uint64_t until) {
     std::unique_lock lock(mutex_);
-    const std::uint64_t until = given_;
     changed_.wait(lock, [&] { return done_ >= until; });
+  }
+  std::uint64_t given() {
+    const std::lock_guard lock(mutex_);
+    return given_;
   }
   bool is_idle() {
     const std::lock_guard lock(mutex_);
@@ -35,6 +42,7 @@ class Stream {
   }
 
   const int device;
+  const Kind kind;
   std::atomic<bool> is_capturing{false};
 
  private:
@@ -62,6 +70,9 @@ class Stream {
 };
 
 struct Event {
+  explicit Event(int device) : device(device) {}
+
+  const int device;
   std::mutex mutex;
   std::condition_variable changed;
   std::uint64_t recorded = 0, reached = 0;
