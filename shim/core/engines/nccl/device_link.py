@@ -25,6 +25,9 @@ class DeviceLink(ABC):
     lock: threading.RLock | None  # which has to be held for a launch
     stream: Stream  # for operations that are not on the caller's own
 
+    def check_stream(self, stream: Any) -> None:
+        """Raise UnsupportedError where nothing can be launched on *stream*, or behind it."""
+
     @abstractmethod
     def launch(self, function: str, *arguments: Any) -> None:
         """Put what NCCL's *function* does on a stream. The *arguments* are that function's, but for the communicator; the last one is the stream."""

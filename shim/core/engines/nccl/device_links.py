@@ -98,6 +98,18 @@ class DeviceLinks(WatchedLinks):
     def current_stream(self, request: Request) -> int:
         return request.current_stream()
 
+    def event_before(self, request: Request) -> Event:
+        """See ``WatchedLinks``. Raises UnsupportedError where nothing can be launched behind what is on the stream."""
+        with self.on_device():
+            return self.event_behind(self.stream_for(request))
+
+    def stream_for(self, request: Request) -> int:
+        """Return the stream that is current here for an operation that is yet to be agreed on. Raises UnsupportedError for one that no link can take."""
+        stream = request.current_stream()
+        for made in list(self._made.values()):
+            made.check_stream(stream)
+        return stream
+
     def event_behind(self, stream: Any) -> Event:
         event = Event(self.cuda)
         event.record(stream)

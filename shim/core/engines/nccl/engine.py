@@ -61,7 +61,7 @@ class NcclEngine(DeviceEngine):
         self.links.settle_device(request.device_number)
         if now:
             with self.links.on_device():  # whose stream it is that CuPy tells
-                stream = request.current_stream()
+                stream = self.links.stream_for(request)
             return self.under.arrive(request, partial(self._launch_on, stream, move), True)
         return self._ordered(request, partial(self._launch_after, move))
 

@@ -13,7 +13,7 @@ from shim.core.engines.nccl.driver import Driver, Stream
 from shim.core.engines.nccl.kernels import MOST_RANKS, SCALED, Kernels
 from shim.core.engines.nccl.library import DTYPES
 from shim.core.engines.nccl.pool_turns import HostExchange, Turns
-from shim.errors import EngineError
+from shim.errors import EngineError, UnsupportedError
 
 _SUM = 0
 _BFLOAT16 = 9
@@ -55,7 +55,12 @@ class OneDeviceLink(DeviceLink):
         self.stream = Stream(cuda)
         self._messages: tuple[list[_Message], list[_Message]] | None = None  # of a group: those sent, those received
 
+    def check_stream(self, stream: Any) -> None:
+        if self._cuda.is_capturing(stream):
+            raise UnsupportedError("operations of ranks that share a device cannot be captured in a CUDA graph")
+
     def launch(self, function: str, *arguments: Any) -> None:
+        self.check_stream(arguments[-1])  # in a group's first operation nobody has asked before
         _OPERATIONS[function](self, *arguments)
 
     @contextmanager

@@ -18,7 +18,7 @@ from ctypes import byref, c_void_p, sizeof
 from typing import TYPE_CHECKING, Any
 
 from shim.core.engines.nccl.driver import Driver, Event, IpcHandle
-from shim.errors import EngineError, ShimError, UnsupportedError
+from shim.errors import EngineError, ShimError
 
 if TYPE_CHECKING:
     from shim.core.engines.base import Engine
@@ -130,8 +130,6 @@ class Turns:
     @contextmanager
     def turn(self, stream: Any) -> Iterator[Turn]:
         """Give this rank's next turn, with what it copies on *stream*; all ranks have it at once."""
-        if self._cuda.is_capturing(stream):
-            raise UnsupportedError("operations of ranks that share a device cannot be captured in a CUDA graph")
         with self._using:
             self._check()
             yield Turn(self, stream)

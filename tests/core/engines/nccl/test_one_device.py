@@ -22,7 +22,7 @@ from shim.core.engines.nccl.library import library
 from shim.core.engines.nccl.one_device_link import OneDeviceLink
 from shim.core.engines.nccl.pool_turns import Turns
 from shim.core.reduce_ops import ReduceOp
-from shim.errors import EngineError, ShimError
+from shim.errors import EngineError, ShimError, UnsupportedError
 
 ME = Caller("test", input="tensor", output="result")
 SUM = ReduceOp.SUM
@@ -84,10 +84,13 @@ def test_the_engine_says_so(rank: int) -> None:
 
 @pytest.mark.ranks(2)
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
-def test_sums_of_short_floats_are_rounded_to_the_nearest(rank: int, dtype: str) -> None:
+def test_sums_of_short_floats_are_rounded_to_the_nearest(
+    rank: int, dtype: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """All numbers are added to some other ones, as float32, in which the sum of two is exact or rounded once."""
     import ml_dtypes
 
+    monkeypatch.setattr(kernels, "_MOST_BLOCKS", 100)  # whose threads take several elements each
     kind = np.dtype(dtype if dtype == "float16" else ml_dtypes.bfloat16)
     bits = np.arange(1 << 16, dtype="uint16")
     inputs = [bits.view(kind), np.random.default_rng(1).permutation(bits).view(kind)]
@@ -161,6 +164,19 @@ def test_a_call_comes_after_what_is_on_the_stream(rank: int) -> None:
             work.wait()
         stream.synchronize()
         check(tensor, np.full(3, 12.0))
+
+
+@pytest.mark.ranks(2)
+def test_calls_in_a_graph_are_refused(rank: int) -> None:
+    """The ranks would wait for the device in each of them, which does nothing then."""
+    with world() as group:
+        stream, tensor = Stream(0), FakeTensor(np.full(3, 1.0 + rank))
+        calls.all_reduce(ME, group, tensor, tensor, SUM, now=True)
+        for now in (True, False):
+            with on_stream(stream), stream.captured(), pytest.raises(UnsupportedError, match="in a CUDA graph"):
+                calls.all_reduce(ME, group, tensor, tensor, SUM, now=now)
+        calls.all_reduce(ME, group, tensor, tensor, SUM, now=True)
+        check(tensor, np.full(3, 6.0))
 
 
 @pytest.mark.ranks(2)
