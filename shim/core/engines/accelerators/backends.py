@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
 from datetime import timedelta
@@ -11,6 +12,12 @@ from shim.errors import EngineError
 
 _FOREVER = timedelta(days=365)  # the engine has the timeouts, and some backends end the process at their own
 
+
+# What has a backend, by its name, not end the process after an error, of which the engine tells.
+_LEAVING_THE_PROCESS = {
+    "hccl": {"TORCH_HCCL_ASYNC_ERROR_HANDLING": "0"},
+    "nccl": {"TORCH_NCCL_ASYNC_ERROR_HANDLING": "0", "TORCH_NCCL_ENABLE_MONITORING": "0"},
+}
 
 _Maker = Callable[[Any, str, int, list[int]], Any]
 
@@ -47,13 +54,29 @@ def torch_backend(device: str, wanted: str = "", must_serve: bool = False) -> To
         raise EngineError(f"torch has no backend for devices that it calls {device}; its makers' package brings one")
     plugin = Backend._plugins.get(name.upper())
     if plugin is not None:
-        return TorchBackend(name, _maker_of_extended(plugin) if plugin.extended_api else _maker_of_plain(plugin))
+        maker = _maker_of_extended(plugin) if plugin.extended_api else _maker_of_plain(plugin)
+        return TorchBackend(name, _leaving_the_process(name, maker))
     from torch._C import _distributed_c10d as built_in
 
     kind: Any = getattr(built_in, f"ProcessGroup{name.upper()}", None)
     if kind is None:
         raise EngineError(f"this torch was built without its backend {name} for devices that it calls {device}")
-    return TorchBackend(name, _maker_of_built_in(kind))
+    return TorchBackend(name, _leaving_the_process(name, _maker_of_built_in(kind)))
+
+
+def _leaving_the_process(name: str, maker: _Maker) -> _Maker:
+    """Have *maker* make backends that do not end the process, unless the user wants that: they read the environment when they are made."""
+
+    def make(store: Any, group: str, rank: int, ranks: list[int]) -> Any:
+        added = {key: value for key, value in _LEAVING_THE_PROCESS.get(name, {}).items() if key not in os.environ}
+        os.environ.update(added)
+        try:
+            return maker(store, group, rank, ranks)
+        finally:
+            for key in added:
+                os.environ.pop(key, None)
+
+    return make
 
 
 def _maker_of_built_in(kind: Any) -> _Maker:

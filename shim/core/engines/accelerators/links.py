@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from shim.core.engines.accelerators.backends import TorchBackend
 from shim.core.engines.devices.watched_links import WatchedLinks
 from shim.core.engines.network.store import ControlKeys, torch_store
+from shim.core.engines.network.threads import begin_thread
 from shim.core.job.stores import LocalStore
-from shim.errors import EngineError, PeerLostError, ShimError, StateError
+from shim.errors import EngineError, PeerLostError, ShimError, StateError, UnsupportedError
 
 if TYPE_CHECKING:
     from shim._native import Request
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 _UNTIL_WORD_OF_LOSS = 1.0  # seconds until a backend's failure is its own, and not the sign of a lost rank
 _NAME_BYTES = 32
 _UNTIL_ALL_ARE_THERE = 300.0  # seconds
+_FOR_ABORTS = 10.0  # seconds, after which one that hangs is left to itself
 
 
 class Meeting:
@@ -117,6 +119,8 @@ class BackendLinks(WatchedLinks):
         try:
             world_ranks = [self._ranks[member] for member in members]
             backend = self._torch_backend.make(meeting.store, meeting.name, rank, world_ranks)
+            with suppress(AttributeError, RuntimeError):  # for those that can connect before their first operation
+                backend.eager_connect_single_device(self._torch_device())
             return Link(backend, self._torch.Stream(self._torch_device()), meeting)
         except BaseException:
             meeting.close()
@@ -126,6 +130,13 @@ class BackendLinks(WatchedLinks):
         """See ``WatchedLinks``; it is torch's."""
         del request
         return self._torch.accelerator.current_stream(self._torch_device())
+
+    def event_before(self, request: Request) -> Any:
+        """See ``WatchedLinks``. Raises UnsupportedError in a graph, whose events no device can be asked about."""
+        is_capturing = getattr(self._torch.get_device_module(self.kind), "is_current_stream_capturing", None)
+        if is_capturing is not None and is_capturing():
+            raise UnsupportedError(f"operations on {self.kind} cannot be captured in a graph")
+        return super().event_before(request)
 
     def event_behind(self, stream: Any) -> _Event:
         return _Event(self._torch, self._torch_device(), stream)
@@ -167,9 +178,19 @@ class BackendLinks(WatchedLinks):
             self._cut_off(error)
         elif not self._being_put:  # what was begun since is to be ended, too
             return
-        for link in list(self._made.values()):
+        self._abort_all()
+
+    def _abort_all(self) -> None:
+        """Abort the backends at once: one may wait for a kernel that is queued behind another's (pytorch#119797)."""
+
+        def abort(backend: Any) -> None:
             with suppress(RuntimeError):
-                link.backend.abort()
+                backend.abort()
+
+        until = time.monotonic() + _FOR_ABORTS
+        made = list(self._made.values())
+        for thread in [begin_thread(f"shim {self.kind} ending", partial(abort, link.backend)) for link in made]:
+            thread.join(max(0.0, until - time.monotonic()))
 
     def come_to_an_end(self, why: str) -> None:
         if why:

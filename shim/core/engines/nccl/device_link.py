@@ -25,6 +25,7 @@ class DeviceLink(ABC):
     lock: threading.RLock | None  # which has to be held for a launch
     stream: Stream  # for operations that are not on the caller's own
 
+    @abstractmethod
     def check_stream(self, stream: Any) -> None:
         """Raise UnsupportedError where nothing can be launched on *stream*, or behind it."""
 
@@ -75,6 +76,9 @@ class NcclLink(DeviceLink):
         self._handle = c_void_p()
         nccl.call("ncclCommInitRank", byref(self._handle), size, UniqueId.from_buffer_copy(identity), rank)
         self.stream = Stream(cuda)
+
+    def check_stream(self, stream: Any) -> None:
+        """See ``DeviceLink``. What NCCL does can be part of a graph."""
 
     def launch(self, function: str, *arguments: Any) -> None:
         self._nccl.call(function, *arguments[:-1], self._handle, arguments[-1])

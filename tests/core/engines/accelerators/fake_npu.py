@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 from datetime import timedelta
 from functools import cache
 from typing import Any
@@ -38,6 +39,7 @@ class Hccl:
         self._options = options
         self._gloo: Any = None  # made by the first operation, of which there is one at a time
         self.is_aborted = False
+        self.handling = os.environ.get("TORCH_HCCL_ASYNC_ERROR_HANDLING")
 
     def _connected(self) -> Any:
         made: Any = ProcessGroupGloo._Options()  # type: ignore[attr-defined]

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-import signal
 import threading
 import time
 from array import array
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -15,20 +14,18 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from fake_npu import ForeignTensor, Hccl, NpuTensor, plug_in
+from fake_npu import ForeignTensor, NpuTensor, plug_in
 from table_on_devices import agrees_with_the_oracle, name_of
 
 import shim
 from shim.conformance.soak.operations import OPERATIONS
 from shim.core import calls, groups
 from shim.core.callers import Caller
-from shim.core.engines.accelerators.engine import AcceleratorEngine
 from shim.core.groups import ProcessGroup
 from shim.core.reduce_ops import ReduceOp
 from shim.errors import (
     ArgumentError,
     DeviceTensorError,
-    EngineError,
     MismatchError,
     PeerLostError,
     ShimError,
@@ -119,6 +116,20 @@ def refuse_a_backend() -> None:
         summed(group, filled(1.0))
 
 
+def refuse_in_a_graph() -> None:
+    """See that nothing is agreed on while torch captures a graph, where the device's module tells, and that a backend leaves the process."""
+    with world() as group, pytest.MonkeyPatch.context() as patch:
+        assert summed(group, filled(1.0)) == [float(group.size)] * 4
+        assert group._of_devices["extension"].links._made[-1].backend.handling == "0"
+        assert "TORCH_HCCL_ASYNC_ERROR_HANDLING" not in os.environ
+        npu = torch.get_device_module("npu")
+        patch.setattr(npu, "is_current_stream_capturing", lambda: True, raising=False)
+        with pytest.raises(UnsupportedError, match="operations on npu cannot be captured in a graph"):
+            summed(group, filled(1.0))
+        patch.undo()
+        assert summed(group, filled(1.0)) == [float(group.size)] * 4
+
+
 def order_streams() -> None:
     """See that an operation waits for what the caller's stream holds, and that nobody but ``wait()`` makes that stream wait for it."""
     with world() as group, pytest.MonkeyPatch.context() as patch:
@@ -192,22 +203,6 @@ def leave_a_message() -> None:
             time.sleep(0.01)
         assert group.engine.has_left(0)
         assert summed(others, filled(1.0)) == [float(others.size)] * 4
-
-
-def fail_in_a_message() -> str:
-    """Return what this rank is told when the backend fails on rank 1 alone, in a message from rank 0."""
-    with world() as group, pytest.MonkeyPatch.context() as patch:
-        if group.rank == 1:
-            patch.setattr(Hccl, "__init__", _fail)
-        message = filled(1.0)
-        made: list[Callable[[], Any]] = [
-            lambda: calls.send(ME, group, message, 1, now=True),
-            lambda: calls.receive(ME, group, message, 0, now=True),
-            lambda: summed(group, message),
-        ]
-        with pytest.raises(ShimError) as caught:
-            made[group.rank]()
-    return str(caught.value)
 
 
 def change_a_list_meanwhile() -> None:
@@ -300,80 +295,3 @@ def _held() -> tuple[int, int]:
 
 def _held_no_more_than(before: tuple[int, int]) -> bool:
     return all(now <= then for now, then in zip(_held(), before, strict=True))
-
-
-def fail_on_one_rank(operation: str) -> str:
-    """Return what this rank is told when the backend fails on the last rank alone."""
-    with world() as group, pytest.MonkeyPatch.context() as patch:
-        tensor, room = filled(1.0, 6), filled(1.0, 6)
-        summed(group, tensor)
-        if group.rank == group.size - 1:
-            patch.setattr(AcceleratorEngine, f"move_{operation}", _fail)
-        with pytest.raises(ShimError) as caught:
-            getattr(calls, operation)(ME, group, room, tensor, *([SUM] if operation == "all_reduce" else []), now=True)
-    return str(caught.value)
-
-
-def _fail(*_: object) -> None:
-    raise TypeError("the device is on fire\nand more")
-
-
-def lose_an_event() -> None:
-    """See that an error of the device is told, and ends the group."""
-    with world() as group, pytest.MonkeyPatch.context() as patch:
-        summed(group, filled(1.0))
-        patch.setattr(torch, "Event", _BrokenEvent)
-        work = calls.all_reduce(ME, group, filled(1.0), filled(1.0), SUM)
-        work.start()
-        until = time.monotonic() + 5.0
-        told = ""
-        while not told and time.monotonic() < until:
-            try:
-                summed(group, filled(1.0))
-            except EngineError as error:
-                told = str(error)
-        assert "the device has failed: no power" in told
-
-
-class _BrokenEvent(torch.Event):
-    def query(self) -> bool:
-        raise RuntimeError("no power\nat all")
-
-
-def abort_what_is_not_reached() -> None:
-    """See that the end of an operation that was aborted is not taken for its success."""
-    with world() as group, pytest.MonkeyPatch.context() as patch:
-        summed(group, filled(1.0))
-        _LateEvent.backend = group._of_devices["extension"].links._made[-1].backend
-        patch.setattr(torch, "Event", _LateEvent)
-        work = calls.all_reduce(ME, group, filled(1.0), filled(1.0), SUM)
-        work.start()
-        links = group._of_devices["extension"].links
-        while not any(links._under_way.values()):
-            time.sleep(0.001)
-        links.end(EngineError("enough"))
-        with pytest.raises(EngineError, match="enough"):
-            work.wait()
-
-
-class _LateEvent(torch.Event):
-    """One that is reached when the backend was aborted, as those of a device are."""
-
-    backend: Any
-
-    def query(self) -> bool:
-        return self.backend.is_aborted
-
-
-def lose_a_rank(is_first: bool) -> tuple[float, str]:
-    """Return the seconds until the survivors' collective, the *first* one or a later one, has ended after a rank's death in it, and what they are told."""
-    with world() as group:
-        tensor = filled(1.0)
-        if not is_first:
-            summed(group, tensor)
-        if group.rank == 1:
-            Hccl.allreduce = lambda *_: os.kill(os.getpid(), signal.SIGKILL)  # type: ignore[attr-defined]
-        began = time.monotonic()
-        with pytest.raises(PeerLostError) as caught:
-            summed(group, tensor)
-    return time.monotonic() - began, str(caught.value)

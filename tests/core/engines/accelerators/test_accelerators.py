@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import failing_npu_ranks
 import npu_ranks
 import pytest
 from table_on_devices import name_of
@@ -40,6 +41,7 @@ def test_the_table(pool: RankPool, operation: Any) -> None:
         npu_ranks.reduce_special_numbers,
         npu_ranks.refuse,
         npu_ranks.refuse_a_backend,
+        npu_ranks.refuse_in_a_graph,
         npu_ranks.order_streams,
         npu_ranks.pass_messages_beside_collectives,
         npu_ranks.change_a_list_meanwhile,
@@ -48,8 +50,8 @@ def test_the_table(pool: RankPool, operation: Any) -> None:
         npu_ranks.stage,
         npu_ranks.leave_nothing,
         npu_ranks.leave_a_message,
-        npu_ranks.lose_an_event,
-        npu_ranks.abort_what_is_not_reached,
+        failing_npu_ranks.lose_an_event,
+        failing_npu_ranks.abort_what_is_not_reached,
     ],
 )
 def test_calls(pool: RankPool, function: Any) -> None:
@@ -58,14 +60,14 @@ def test_calls(pool: RankPool, function: Any) -> None:
 
 @pytest.mark.parametrize("operation", ["all_reduce", "all_to_all"])
 def test_a_backend_that_fails_on_one_rank(pool: RankPool, operation: str) -> None:
-    *others, told = values(pool, npu_ranks.fail_on_one_rank, operation)
+    *others, told = values(pool, failing_npu_ranks.fail_on_one_rank, operation)
     assert told.startswith("test: hccl failed: the device is on fire (rank")
     for one in others:
         assert f"rank {len(others)} gave the group up (hccl failed: the device is on fire)" in one
 
 
 def test_a_backend_that_fails_in_a_message(pool: RankPool) -> None:
-    told = values(pool, npu_ranks.fail_in_a_message)
+    told = values(pool, failing_npu_ranks.fail_in_a_message)
     assert told[1].startswith("test: hccl failed: the device is on fire (rank 1")
     for one in (told[0], *told[2:]):
         assert "rank 1 gave the group up (a message on a device has failed: hccl failed: the device is on fire" in one
@@ -74,7 +76,7 @@ def test_a_backend_that_fails_in_a_message(pool: RankPool) -> None:
 @pytest.mark.parametrize("is_first", [True, False], ids=["in the first", "in a later"])
 def test_survivors_of_a_rank_that_dies_in_a_collective(is_first: bool) -> None:
     with RankPool(3) as pool:
-        outcomes = pool.run(npu_ranks.lose_a_rank, is_first, deadline=60.0)
+        outcomes = pool.run(failing_npu_ranks.lose_a_rank, is_first, deadline=60.0)
         for outcome in (outcomes[0], outcomes[2]):
             assert outcome.error is None, outcome.error
             seconds, told = outcome.value
