@@ -17,7 +17,8 @@ from shim.conformance import oracle
 from shim.core import calls
 from shim.core.callers import Caller
 from shim.core.reduce_ops import ReduceOp
-from shim.errors import MismatchError, TensorError, UnsupportedError
+from shim.core.tensors import readers
+from shim.errors import EngineError, MismatchError, TensorError, UnsupportedError
 
 ME = Caller("test", input="tensor", output="result")
 SUM = ReduceOp.SUM
@@ -212,3 +213,29 @@ def test_no_communicator_is_asked_while_it_is_destroyed(rank: int, monkeypatch: 
         tensor = FakeTensor(np.full(3, 1.0 + rank), rank)
         calls.all_reduce(ME, group, tensor, tensor, SUM, now=True)
         check(tensor, np.full(3, 3.0))
+
+
+@pytest.mark.ranks(2)
+def test_calls_that_return_before_they_are_done_are_refused(rank: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NCCL_COMM_BLOCKING", "0")
+    with world() as group:
+        tensor = FakeTensor(np.ones(3), rank)
+        with pytest.raises(EngineError, match="NCCL_COMM_BLOCKING is 0"):
+            calls.all_reduce(ME, group, tensor, tensor, SUM, now=True)
+
+
+@pytest.mark.ranks(2)
+@pytest.mark.parametrize("now", [True, False], ids=["now", "started"])
+def test_tensors_of_mindspore_are_refused(rank: int, now: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody can tell on which stream they are; in host memory they are as good as others."""
+    mindspore = pytest.importorskip("mindspore")
+    there, device = FakeTensor(np.ones(3, "float32"), rank), property(lambda _: f"GPU:{rank}")
+    access = readers._mindspore_access(mindspore.Tensor)._replace(device=device)  # of one that is built for GPUs
+    monkeypatch.setattr(readers, "_mindspore_access", lambda _: access)
+    members = {"__module__": "mindspore", "device": device, "data_ptr": lambda _: there._address.value}
+    tensor = type("Tensor", (mindspore.Tensor,), members)(np.ones(3, "float32"))
+    with world() as group:
+        with pytest.raises(TensorError, match="a tensor of MindSpore on a GPU, whose stream cannot be told"):
+            calls.all_reduce(ME, group, tensor, tensor, SUM, now=now)
+        calls.all_reduce(ME, group, there, there, SUM, now=True)
+        check(there, np.full(3, 2.0, "float32"))
