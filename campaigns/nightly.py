@@ -65,6 +65,10 @@ JOBS = {
         (("SHIM_FAULT_BUILD", "{build}"),),
     ),
     "soak": Job("shim/core, native/", (_soak(2), _soak(3))),
+    "first-run": Job(
+        "shim/core/engines/nccl, tests/gpu",
+        ((_PYTHON, "tests/gpu/first_run.py", "--device", "fake", "--from-tree", "--minutes", "20"),),
+    ),
     "torch-suite": Job("shim/core, frontends/torch", ((_PYTHON, "-m", "campaigns.torch_suite"),)),
     "fuzzing": Job("the frontends' signatures, shim/core", ((*_PYTEST, "tests/fuzzing", "--fuzz-seconds", "100"),)),
     "tests": Job("shim/", ((*_PYTEST, "-m", "nightly"),)),

@@ -45,7 +45,7 @@ LEAVES = {
     ),
     "examples/": ("tests/cli", "tests/conformance", "tests/notebook", "tests/substitution", "tests/website"),
     "mkdocs.yml": ("tests/website",),
-    "shim/bench/": ("tests/bench", "tests/cli"),
+    "shim/bench/": ("tests/bench", "tests/cli", "tests/gpu"),
     "shim/notebook/": ("tests/notebook",),
     "shim/port/": ("tests/cli", "tests/port", "tests/test_tasks.py", "tests/website"),
     "shim/rehearsal/": ("tests/rehearsal",),
@@ -59,7 +59,7 @@ LEAVES = {
         "tests/trace",
     ),
     "tests/fault_matrix/": (),  # which a nightly job runs
-    "tests/gpu/": (),
+    "tests/gpu/": ("tests/core",),
     "website/": ("tests/website",),
 }
 _OURS = ("campaigns/", "checks/", "shim/", "shim_torch_autoload/", "tests/")  # which the engine's own tests do not need

@@ -18,7 +18,6 @@ from shim.conformance.soak.operations import COMPUTING, ME, OPERATIONS, Operatio
 from shim.core import groups
 from shim.core.groups import ProcessGroup
 
-NAMES = tuple(operation.__name__.strip("_") for operation in OPERATIONS)
 _MOST_BYTES = 64 << 10  # of a rank's part
 _ADDED = ("SUM", "AVG", "PREMUL_SUM")
 _ORDERED = ("SUM", "PRODUCT", "MIN", "MAX")
@@ -48,6 +47,14 @@ class _FiniteDraw(Draw):
         return elements(kind, self.below(1 << 30), count, False)
 
 
+def name_of(operation: Operation) -> str:
+    """Return what the table calls *operation*, or messages."""
+    return operation.__name__.strip("_")
+
+
+NAMES = tuple(map(name_of, OPERATIONS))
+
+
 def carry_out(
     name: str,
     make: Callable[[Any], Any],
@@ -59,14 +66,11 @@ def carry_out(
 ) -> int:
     """Enter the world, make *calls* of the operation called *name*, check that *engine* has served them, and leave.
 
-    Returns how many there were. *make* makes a tensor of an array, *values* an array of a tensor; dtypes *without* which are
-    left out.
+    Returns how many there were. See ``agrees_with_the_oracle``.
     """
-    operation = OPERATIONS[NAMES.index(name)]
     group = groups.enter_world(ME, "test", backend=backend)
     try:
-        for number in range(calls):
-            _agrees(group, operation, number, make, values, without)
+        agrees_with_the_oracle(group, OPERATIONS[NAMES.index(name)], make, values, without, calls=calls)
         if name not in ("barrier", "messages"):
             served = group.engines_of_devices()["cuda"]
             assert served.startswith(f"engine {engine}"), f"engine {engine} was expected, and there is {served}"
@@ -75,22 +79,31 @@ def carry_out(
     return calls
 
 
-def _agrees(
+def agrees_with_the_oracle(
     group: ProcessGroup,
     operation: Operation,
-    number: int,
     make: Callable[[Any], Any],
     values: Callable[[Any], Any],
-    without: tuple[str, ...],
+    without: tuple[str, ...] = (),
+    unreduced: tuple[str, ...] = (),
+    calls: int = 30,
 ) -> None:
-    draw = _FiniteDraw(f"{operation.__name__} {number}", group.size, most=_MOST_BYTES)
-    kind = draw.one([kind for kind in _kinds(operation in COMPUTING) if kind.name not in without])
+    """Carry out *operation* with tensors that *make* makes of arrays, whose *values* are compared; dtypes *without* which are left out.
+
+    Those that are *unreduced* are moved alone.
+    """
+    is_reduced = operation in COMPUTING
+    left_out = without + (unreduced if is_reduced else ())
+    kinds = [kind for kind in _kinds(is_reduced) if kind.name not in left_out]
     with mock.patch.object(operations, "place", lambda _draw, array: _Placed(make(array))):
-        made = operation(draw, group, kind, draw.count(kind), draw.is_rare(2))
-    for work in made.works:
-        work.wait()
-    for placed, expected in made.outcomes:
-        _assert_alike(values(placed.tensor), expected, kind, f"call {number}, {kind.name}")
+        for number in range(calls):
+            draw = _FiniteDraw(f"{operation.__name__}/{number}", group.size, most=_MOST_BYTES)
+            kind = draw.one(kinds)
+            made = operation(draw, group, kind, draw.count(kind), draw.is_rare(2))
+            for work in made.works:
+                work.wait()
+            for placed, expected in made.outcomes:
+                _assert_alike(values(placed.tensor), expected, kind, f"call {number}, {kind.name}")
 
 
 def _kinds(is_reduced: bool) -> list[Kind]:

@@ -85,6 +85,7 @@ _MAKERS: dict[str, Callable[[Any, tuple[int, ...]], Any]] = {
     "torch": _new_torch,
     "paddle": _new_paddle,
     "mindspore": _new_mindspore,
+    "cupy": lambda array, shape: sys.modules["cupy"].empty(shape, array.dtype),
 }
 
 
@@ -111,4 +112,5 @@ _COPIERS: dict[str, Callable[[Any], Any]] = {
     "torch": lambda tensor: tensor.detach().clone(),
     "paddle": lambda tensor: tensor.detach().clone(),
     "mindspore": _copy_mindspore,
+    "cupy": lambda array: array.copy(),
 }

@@ -163,8 +163,6 @@ def reader_for(kind: type) -> Reader:
     exchange = getattr(kind, "__dlpack_c_exchange_api__", None)
     if exchange is not None:
         return Reader("exchange", exchange)
-    if kind.__module__.partition(".")[0] == "cupy":
-        return Reader("describe", describe=_describe_cupy, stream=_stream_of_cupy)
     if hasattr(kind, "__dlpack__"):
         return Reader("dlpack")
     if issubclass(kind, (bytearray, memoryview)) or kind.__module__ == "array":
@@ -368,5 +366,6 @@ _READERS: dict[str, Callable[[type], Reader]] = {
     "torch": _torch_reader,
     "paddle": _paddle_reader,
     "mindspore": _mindspore_reader,
+    "cupy": lambda _: Reader("describe", describe=_describe_cupy, stream=_stream_of_cupy),
 }
 _FRAMEWORKS = frozenset(_READERS)

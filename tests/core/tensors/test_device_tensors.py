@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from array import array
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -16,7 +18,7 @@ from shim.core.callers import Caller
 from shim.core.engines.base import Request, check_call
 from shim.core.groups import ProcessGroup
 from shim.core.reduce_ops import ReduceOp
-from shim.core.tensors import staging
+from shim.core.tensors import copy_of, new_like, staging
 from shim.core.work import Batch
 from shim.errors import ArgumentError, DeviceTensorError, MismatchError, StateError, TensorError
 
@@ -233,3 +235,14 @@ def test_tensors_that_overlap_in_part_are_refused_on_a_device() -> None:
     memory = np.ones(3, "float32")
     with pytest.raises(TensorError, match=r"must not overlap in part, as they are on cuda:0"):
         check_call("all_reduce", 0, 1, outputs=OnDevice(memory[:2]), inputs=OnDevice(memory[1:]), op=SUM, devices=True)
+
+
+def test_new_arrays_like_those_of_cupy(monkeypatch: pytest.MonkeyPatch) -> None:
+    kind: Any = type("ndarray", (np.ndarray,), {"__module__": "cupy"})
+    cupy = SimpleNamespace(empty=lambda shape, dtype: np.empty(shape, dtype).view(kind))
+    monkeypatch.setitem(sys.modules, "cupy", cupy)  # type: ignore[misc]  # what is asked of it
+    given = np.arange(3.0).view(kind)
+    made, copied = new_like(given, (2, 2)), copy_of(given)
+    assert (type(made), made.shape, made.dtype) == (kind, (2, 2), given.dtype)
+    assert type(copied) is kind
+    assert copied.tolist() == [0.0, 1.0, 2.0]

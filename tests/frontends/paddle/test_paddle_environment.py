@@ -137,6 +137,14 @@ def test_the_worlds_timeout_is_in_the_environment() -> None:
 
 
 @pytest.mark.ranks(1)
+@pytest.mark.parametrize(("device", "backend"), [("cpu", "GLOO"), ("gpu:0", "NCCL"), ("xpu:0", "GLOO")])
+def test_the_backend_is_that_of_paddles_device(device: str, backend: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("paddle.get_device", lambda: device)
+    with world():
+        assert VERSIONS["3"].get_backend() == backend
+
+
+@pytest.mark.ranks(1)
 def test_a_config_for_nccl() -> None:
     dist = VERSIONS["3"]
     assert dist.create_nccl_config() is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Sequence
 from datetime import timedelta
 from operator import index
@@ -30,10 +31,16 @@ def enter(caller: Caller, nccl_config: Any = None) -> views.Group:
     if views.is_entered():
         return views.member_of(caller, None)
     name = os.environ.get("PADDLE_DISTRI_BACKEND", "auto")
-    backend = "gloo" if name == "auto" else _backend_of(caller, name)
+    backend = _usual_backend() if name == "auto" else _backend_of(caller, name)
     tasks.forget_all()  # of a world that was closed behind our back
     core = groups.enter_world(caller, views.FRONTEND, backend=backend, timeout=_seconds(caller))
     return views.open_world(core, ProcessGroup)
+
+
+def _usual_backend() -> str:
+    """Return what Paddle chooses: NCCL where its device is a GPU. Gloo carries tensors on others through host memory."""
+    paddle = sys.modules.get("paddle")
+    return "nccl" if paddle is not None and paddle.get_device().startswith("gpu") else "gloo"
 
 
 def new_subgroup(

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from drawn_calls import agrees_with_the_oracle, name_of
 from fake_npu import ForeignTensor, NpuTensor, plug_in
-from table_on_devices import agrees_with_the_oracle, name_of
 
 import shim
 from shim.conformance.soak.operations import OPERATIONS

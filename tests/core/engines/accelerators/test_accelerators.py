@@ -8,7 +8,7 @@ from typing import Any
 import failing_npu_ranks
 import npu_ranks
 import pytest
-from table_on_devices import name_of
+from drawn_calls import name_of
 
 from shim.conformance.soak.operations import OPERATIONS
 from shim.launch.pool import RankPool

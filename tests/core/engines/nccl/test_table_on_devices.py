@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from drawn_calls import agrees_with_the_oracle, name_of
 from fake_device import FakeTensor, load
-from table_on_devices import agrees_with_the_oracle, name_of
 
 from shim.conformance.soak.operations import ME, OPERATIONS, Operation
 from shim.core import groups
