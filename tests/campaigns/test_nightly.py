@@ -49,8 +49,8 @@ def test_an_unknown_job_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert "no job is called worse; there are bad, good" in capsys.readouterr().err
 
 
-def test_the_folders_that_jobs_name_exist() -> None:
+def test_what_jobs_name_in_the_tests_exists() -> None:
     named = {argument for job in nightly.JOBS.values() for command in job.commands for argument in command}
     folders = {argument for argument in named if argument.startswith("tests/")}
     assert folders
-    assert all((ROOT / folder).is_dir() for folder in folders)
+    assert all((ROOT / folder).exists() for folder in folders)
