@@ -182,7 +182,7 @@ def _documents(findings: Findings, order: Order) -> None:
     from documents_on_devices import cases_for, is_refusal
 
     is_on_host = order.device == "cpu"
-    # Paddle's frontend takes gloo where the variable does not say otherwise, which carries tensors through host memory.
+    # Paddle's frontend takes gloo where Paddle's own device is no GPU, which carries tensors through host memory.
     environment = {} if is_on_host else {"PADDLE_DISTRI_BACKEND": "nccl"}
     passed = served = 0
     cases = cases_for(order.kind)
