@@ -15,12 +15,17 @@ def _on_cuda(name: str, file: str, before: str, after: str) -> Mutant:
     return Mutant(f"devices/{name}", f"shim/core/engines/nccl/{file}", before, after, ("tests/core/engines/nccl",))
 
 
+def _on_links(name: str, before: str, after: str) -> Mutant:
+    file = "shim/core/engines/devices/watched_links.py"
+    return Mutant(f"devices/{name}", file, before, after, ("tests/core/engines/nccl",))
+
+
 def _on_both(name: str, file: str, before: str, after: str) -> Mutant:
     return Mutant(f"devices/{name}", f"shim/core/engines/devices/{file}", before, after, _ON_ACCELERATORS)
 
 
 MUTANTS: tuple[Mutant, ...] = (
-    _on_both("aborted-is-ended", "watched_links.py", "end.is_cut_off = not _is_surely_reached(end)", "del end"),
+    _on_both("aborted-is-ended", "watched_links.py", "one.end.is_cut_off = not _is_surely_reached(one.end)", "del one"),
     _on_both(
         "losses-not-seen",
         "watched_links.py",
@@ -73,7 +78,12 @@ MUTANTS: tuple[Mutant, ...] = (
         "if self._functions.cuEventDestroy_v2(event) or True:",
     ),
     _on_cuda("streams-that-block", "driver.py", "_NON_BLOCKING = 1 ", "_NON_BLOCKING = 0 "),
-    _on_cuda("watch-ends-captures", "device_links.py", "        self.cuda.let_thread_look()\n", ""),
+    _on_cuda(
+        "watch-ends-captures",
+        "device_links.py",
+        "        with self.cuda.beside_captures():\n            return super()._let_go()",
+        "        return super()._let_go()",
+    ),
     _on_cuda(
         "rooms-let-go-early",
         "driver.py",
@@ -102,4 +112,17 @@ MUTANTS: tuple[Mutant, ...] = (
     _on_cuda("read-is-not-awaited", "pool_turns.py", "            self._await(self._read)  #", "            #"),
     _on_cuda("builtins-not-found", "kernels.py", '            load_beside(path, "libnvrtc-builtins.so*")\n', ""),
     _on_cuda("shared-in-a-graph", "one_device_link.py", "if self._cuda.is_capturing(stream):", "if False:"),
+    _on_links("operations-of-any-length", "return time.monotonic() - since > self.timeout", "return False"),
+    _on_links(
+        "errors-not-told", '            self.under.give_up(f"{error}".partition("\\n")[0])\n', "            pass\n"
+    ),
+    _on_links("kept-for-the-watch", "time.monotonic()))\n        self._let_go()\n", "time.monotonic()))\n"),
+    _on_cuda("alone-in-one-piece", "engine.py", "_SCALED_RIGHT if is_scaled else size or 1", "size or 1"),
+    _on_cuda("graphs-awaited-for-ever", "device_links.py", "thread.join(_FOR_AN_END)", "thread.join()"),
+    _on_cuda(
+        "launches-end-captures",
+        "engine.py",
+        "with self._launching(own), self.cuda.beside_captures():",
+        "with self._launching(own):",
+    ),
 )

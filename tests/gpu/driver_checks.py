@@ -136,8 +136,7 @@ def _capture(cuda: Driver, raw: Any) -> None:
 
 
 def _look(cuda: Driver, event: Event) -> None:
-    cuda.let_thread_look()
-    with cuda.on(0):
+    with cuda.on(0), cuda.beside_captures():
         event.is_reached()
 
 

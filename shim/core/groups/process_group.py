@@ -77,9 +77,17 @@ class ProcessGroup:
         kind = error.device[0]
         with _opening:
             if kind not in self._of_devices:
-                self._of_devices[kind] = open_for_device(error, self.engine, self.rank, self.ranks, self.backend)
+                opened = open_for_device(error, self.engine, self.rank, self.ranks, self.backend)
+                opened.set_timeout(self.timeout)
+                self._of_devices[kind] = opened
             engine = self._of_devices[kind]
         return engine if self._layer is None else self._layer(engine, True)
+
+    def set_timeout(self, seconds: float) -> None:
+        """Have the group's timeout be *seconds* from now on. Raises as a call of the group would where there is no engine."""
+        for engine in (self.engine, *self._of_devices.values()):
+            engine.set_timeout(seconds)
+        self.timeout = seconds
 
     def put_layer(self, make: Callable[[Any, bool], Any]) -> None:
         """Have every call go through the ``Layer`` that *make* makes of the engine that takes it, told whether that is one of devices.

@@ -304,8 +304,7 @@ def open_apart(
 
 def set_timeout(group: ProcessGroup, seconds: float) -> None:
     """Have this rank wait for others in *group* for *seconds* from now on. Raises NotMemberError outside it, StateError once it is destroyed."""
-    group.engine.set_timeout(seconds)
-    group.timeout = seconds
+    group.set_timeout(seconds)
 
 
 def find_group(name: str) -> ProcessGroup | None:

@@ -162,10 +162,8 @@ class BackendLinks(WatchedLinks):
         finally:
             with self._keeping:
                 self._being_put -= 1
-        with self._keeping:
-            self.check_intact()  # what was ended meanwhile has no outputs
-            self._under_way[link.stream].append((end, kept))
-        self._let_go()
+        self.keep(link.stream, end, kept)
+        self.check_intact()  # what was ended meanwhile has no outputs
         return end
 
     def library_failure(self) -> str:

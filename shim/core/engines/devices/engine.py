@@ -44,7 +44,8 @@ class DeviceEngine(Layer):
         return DeviceWork(self.links, request, self.under.arrive(request, launch), ending)
 
     def barrier(self, now: bool = False, before: str = "") -> EngineWork | None:
-        """See ``Engine``. It has no tensors, and no device."""
+        """See ``Engine``. It has no tensors, and no device; but what has ended the operations there is told."""
+        self.links.check_intact()
         return self.under.barrier(now, before)
 
     def send(self, tensor: Tensor, peer: int, tag: int, now: bool = False) -> EngineWork | None:
@@ -52,6 +53,10 @@ class DeviceEngine(Layer):
 
     def receive(self, tensor: Tensor, peer: int | None, tag: int, now: bool = False) -> EngineWork | int:
         return self._messages.receive(tensor, peer, tag, now)
+
+    def set_timeout(self, seconds: float) -> None:
+        """Have a started operation end the group if it has not ended on the device *seconds* after it was put there."""
+        self.links.timeout = seconds
 
     def close(self, why: str = "") -> None:
         """See ``Engine``; *under* is not closed. Waits for what is on the device, unless the group ends because of *why*."""

@@ -172,8 +172,10 @@ class Message:
                 raise
             except BaseException as error:  # the next message of the direction would take this one's place on one rank
                 why = f"a message on a device has failed: {str(error) or type(error).__name__}"
-                links.end(EngineError(why))
-                messages.under.give_up(why)
+                try:
+                    links.end(EngineError(why))
+                finally:
+                    messages.under.give_up(why)
                 raise
 
 

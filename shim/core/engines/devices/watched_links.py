@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import threading
 import time
@@ -9,10 +10,10 @@ from abc import ABC, abstractmethod
 from collections import defaultdict, deque
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from shim.core.engines.network.threads import begin_thread
-from shim.errors import EngineError, PeerLostError, ShimError, TensorError
+from shim.errors import CollectiveTimeoutError, EngineError, PeerLostError, ShimError, TensorError
 
 if TYPE_CHECKING:
     from shim._native import Request
@@ -37,11 +38,22 @@ class End(Protocol):
         """Have what comes next in *stream* begin after it."""
 
 
+class _UnderWay(NamedTuple):
+    """An operation that has not reached its *end* on the device, as far as is known, *since* when, and the *tensors* of it."""
+
+    end: End
+    tensors: Any
+    since: float
+
+
 class WatchedLinks(ABC):
     """The links of rank *rank* in the group that *under* serves in host memory, all for one device of *kind*.
 
-    A thread ends them when a rank is lost, for which their operations would wait for ever, and when the library reports an error.
+    A thread ends them when a rank is lost, for which their operations would wait for ever, when the library reports an error, and when a
+    started operation has not ended after ``timeout`` seconds. Then the group is given up, so that the other ranks hear of it.
     """
+
+    timeout = math.inf
 
     def __init__(self, under: Engine, rank: int, size: int, kind: str) -> None:
         self.under, self.rank, self.size, self.kind = under, rank, size, kind
@@ -50,7 +62,7 @@ class WatchedLinks(ABC):
         self._failure: ShimError | None = None  # which has ended the links
         self._keeping = threading.Lock()  # of what follows
         # By the stream that uses the tensors.
-        self._under_way: defaultdict[Any, deque[tuple[End, Any]]] = defaultdict(deque)
+        self._under_way: defaultdict[Any, deque[_UnderWay]] = defaultdict(deque)
         self._is_closed = threading.Event()
         self._watch = begin_thread(f"shim {kind} watch", self._look_after)
 
@@ -142,16 +154,17 @@ class WatchedLinks(ABC):
         return ended[0]
 
     def keep(self, stream: Any, end: End, kept: Any) -> None:
-        """Keep *kept*, tensors of an operation on *stream*, until its *end* is reached."""
+        """Keep *kept*, tensors of an operation on *stream*, until its *end* is reached; those that have reached theirs are let go here."""
         with self._keeping:
-            self._under_way[stream].append((end, kept))
+            self._under_way[stream].append(_UnderWay(end, kept, time.monotonic()))
+        self._let_go()
 
     def _let_go(self) -> bool:
         """Let the tensors go that no stream uses any more, and tell whether there are none left."""
         ended = []  # their memory is given back when the lock is not held
         with self._keeping:
             for kept in self._under_way.values():
-                while kept and kept[0][0].is_reached():
+                while kept and kept[0].end.is_reached():
                     ended.append(kept.popleft())
             return not any(self._under_way.values())
 
@@ -159,8 +172,8 @@ class WatchedLinks(ABC):
         """Refuse more with *error*, and mark the operations that are not to end by themselves any more."""
         self._failure = self._failure or error
         with self.on_device(), self._keeping:
-            for end in (end for kept in self._under_way.values() for end, _ in kept):
-                end.is_cut_off = not _is_surely_reached(end)
+            for one in (one for kept in self._under_way.values() for one in kept):
+                one.end.is_cut_off = not _is_surely_reached(one.end)
 
     def _look_after(self) -> None:
         while not self._is_closed.wait(_BETWEEN_LOOKS):
@@ -171,14 +184,33 @@ class WatchedLinks(ABC):
                     self._let_go()
                 self.look()
             except EngineError as error:  # of a device that is beyond help
-                self.end(error)
+                self._give_up(error)
 
     def look(self) -> None:
-        """End the links if a rank is lost, or the library reports an error."""
+        """End the links if a rank is lost, the library reports an error, or an operation takes too long."""
         if (loss := self._loss()) is not None:
             self.end(loss)
         if failure := self.library_failure():
-            self.end(EngineError(failure))
+            self._give_up(EngineError(failure))
+        if self._failure is None and self._is_late():
+            late = CollectiveTimeoutError(
+                f"an operation on {self.kind} has not ended within {self.timeout:g} s, although all ranks have come to it\n"
+                "Those of several groups may wait for each other where the ranks launch them in another order."
+            )
+            late.ranks = ()
+            self._give_up(late)
+
+    def _is_late(self) -> bool:
+        with self._keeping:
+            since = min((kept[0].since for kept in self._under_way.values() if kept), default=math.inf)
+        return time.monotonic() - since > self.timeout
+
+    def _give_up(self, error: ShimError) -> None:
+        """End the links because of *error*, of which the other ranks know nothing: their operations would wait for this rank's."""
+        try:
+            self.end(error)
+        finally:
+            self.under.give_up(f"{error}".partition("\n")[0])
 
     def _loss(self) -> ShimError | None:
         others = [rank for rank in range(self.size) if rank != self.rank]

@@ -40,9 +40,10 @@ def check(dtype: str, op: ReduceOp, factor: float) -> None:
 
 
 @contextmanager
-def reduction_of(link: DeviceLink, request: Request) -> Iterator[tuple[int, int, Any]]:
-    """Give NCCL's dtype, its bytes, and NCCL's op for the reduction of *request* over *link*."""
-    dtype, op = _found(request.dtype, ReduceOp(request.op))
+def reduction_of(link: DeviceLink, request: Request, is_alone: bool = False) -> Iterator[tuple[int, int, Any]]:
+    """Give NCCL's dtype, its bytes, and NCCL's op for the reduction of *request* over *link*, where this rank may be *alone*."""
+    of_request = ReduceOp(request.op)
+    dtype, op = _found(request.dtype, ReduceOp.SUM if is_alone and of_request is ReduceOp.AVG else of_request)
     number, width = DTYPES[dtype], dtype_bytes(dtype)
     if op is not None:
         yield number, width, op

@@ -9,7 +9,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from ctypes import sizeof
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -21,6 +21,7 @@ from shim.core.engines.nccl.driver import Event, driver, find_driver
 from shim.core.engines.nccl.library import UniqueId, library
 from shim.core.engines.nccl.one_device_link import OneDeviceLink
 from shim.core.engines.nccl.pool_turns import HostExchange
+from shim.core.engines.network.threads import begin_thread
 from shim.errors import EngineError, ShimError, StateError
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 ALL_RANKS = (-1, -1)  # in place of a message's two ranks
 _FOR_A_LAUNCH = 1.0  # seconds that NCCL's functions have to return before an abort does not wait for them
+_FOR_AN_END = 30.0  # seconds that NCCL's functions that end links have
 _GROUPS_ABORTS = 22200  # the first NCCL that aborts several links at once
 # Tags of engines, as COLLECTIVE_TAG is: of all ranks, and of two ranks for messages from the lower rank and to it.
 _OF_ALL, _UPWARDS, _DOWNWARDS = (COLLECTIVE_TAG + number for number in (1, 2, 3))
@@ -81,7 +83,7 @@ class DeviceLinks(WatchedLinks):
         return self._made[key]
 
     def _made_on_device(self, make: Callable[[], DeviceLink]) -> DeviceLink:
-        with self.on_device():
+        with self.on_device(), self.cuda.beside_captures():
             return make()
 
     def _drop(self, late: DeviceLink) -> None:
@@ -122,9 +124,9 @@ class DeviceLinks(WatchedLinks):
             self.keep(stream if isinstance(stream, int) else stream.value, end, request)
         return end
 
-    def _look_after(self) -> None:
-        self.cuda.let_thread_look()
-        super()._look_after()
+    def _let_go(self) -> bool:
+        with self.cuda.beside_captures():
+            return super()._let_go()
 
     def library_failure(self) -> str:
         return next(filter(None, (made.failure() for made in list(self._made.values()))), "")
@@ -148,32 +150,65 @@ class DeviceLinks(WatchedLinks):
             self._made.clear()
         if not made:
             return
-        # NCCL aborts several at once, where it can: one may wait for a kernel that is queued behind another's.
-        together = self.nccl.group() if self.nccl.version_number >= _GROUPS_ABORTS else nullcontext()
-        with self.on_device(), together:
-            for one in made:
-                try:
-                    one.abort()
-                except EngineError:
-                    continue  # the others are to be ended all the same
+
+        def abort() -> None:
+            # NCCL aborts several at once, where it can: one may wait for a kernel that is queued behind another's.
+            together = self.nccl.group() if self.nccl.version_number >= _GROUPS_ABORTS else nullcontext()
+            with suppress(EngineError), together:
+                for one in made:
+                    with suppress(EngineError):  # the others are to be ended all the same
+                        one.abort()
+
+        self._ends_in_time(abort)
+
+    def _ends_in_time(self, end: Callable[[], object]) -> bool:
+        """Have *end* end links on the device, and tell whether it has done so: NCCL waits there for graphs that hold its calls (commDestroySync)."""
+        raised: list[BaseException] = []
+
+        def run() -> None:
+            try:
+                with self.on_device(), self.cuda.beside_captures():
+                    end()
+            except BaseException as error:
+                raised.append(error)
+
+        thread = begin_thread("shim cuda ending", run)
+        thread.join(_FOR_AN_END)
+        for error in raised:
+            raise error
+        return not thread.is_alive()
 
     def come_to_an_end(self, why: str) -> None:
         self._failure = self._failure or StateError("the group was closed")
-        for link in list(self._made.values()):
-            with link.lock or nullcontext():
-                pass  # what was being launched is under way now
+        if not self._have_launched():
+            why = why or "another rank has left while an operation on a device was launched"
         if why:
             self.end(EngineError(why))
         with self.on_device():
             self.await_under_way()
             self.cuda.call("cuCtxSynchronize")
+        is_ended = True
         for key, link in sorted(self._made.items()):  # in the same order on all ranks, who wait for each other
             if key in self._made:  # the watch may end them meanwhile
-                with link.lock or nullcontext(), self.on_device():
-                    link.destroy()
-            if self._made.pop(key, None) is not None:
+                with link.lock or nullcontext():
+                    is_ended = self._ends_in_time(link.destroy) and is_ended
+            if self._made.pop(key, None) is not None and is_ended:
                 self._ended.append(link)
         self._release()
+        if not is_ended:
+            raise EngineError(
+                f"NCCL has not ended the group's operations within {_FOR_AN_END:g} s\n"
+                "Where a CUDA graph holds calls of the group, delete it before the group is closed."
+            )
+
+    def _have_launched(self) -> bool:
+        """Wait until what was being launched is under way, and tell whether it is: a first launch waits for ranks that may have left."""
+        until = time.monotonic() + _FOR_AN_END
+        for lock in [link.lock for link in list(self._made.values()) if link.lock is not None]:
+            if not lock.acquire(timeout=max(0.0, until - time.monotonic())):
+                return False
+            lock.release()
+        return True
 
     def _release(self) -> None:
         with self.on_device():

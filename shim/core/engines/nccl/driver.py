@@ -157,9 +157,15 @@ class Driver:
         self.call("cuStreamIsCapturing", stream, byref(status))
         return status.value != 0
 
-    def let_thread_look(self) -> None:
-        """Let this thread ask about events while another one captures a graph, which that would end otherwise."""
-        self.call("cuThreadExchangeStreamCaptureMode", byref(c_int(_RELAXED)))
+    @contextmanager
+    def beside_captures(self) -> Iterator[None]:
+        """Have nothing that this thread does meanwhile end a graph that another one captures, as a look at an event would otherwise."""
+        mode = c_int(_RELAXED)
+        self.call("cuThreadExchangeStreamCaptureMode", byref(mode))  # which becomes the one that there was
+        try:
+            yield
+        finally:
+            self.call("cuThreadExchangeStreamCaptureMode", byref(mode))
 
     def current_context(self) -> c_void_p:
         """Return the calling thread's context."""

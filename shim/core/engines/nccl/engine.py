@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 _Places = Sequence[tuple[int, int]]  # addresses, and bytes
 _BYTE = 1  # NCCL's uint8
+_SCALED_RIGHT = 16 << 10  # bytes
+_SCALES_ALL = 22907
 
 
 class NcclEngine(DeviceEngine):
@@ -71,7 +73,7 @@ class NcclEngine(DeviceEngine):
 
     def _launch_after(self, move: Callable[[Request], object], begin: Event, request: Request) -> Event:
         own = self._of_all_ranks().stream.handle
-        with self._launching(own):
+        with self._launching(own), self.cuda.beside_captures():
             begin.make_wait(own)
             move(request)
             return self.links.end_of(own, request)
@@ -104,12 +106,31 @@ class NcclEngine(DeviceEngine):
         ((at, size),) = request.input_places or request.output_places
         self._launch("ncclBroadcast", at, at, size, _BYTE, request.root)
 
+    def _reduce_alone(self, request: Request) -> None:
+        """Reduce what the only rank of the group has.
+
+        NCCL 2.20.3 to 2.29.3 leaves the last elements out where it scales more than 16 KiB (NVIDIA/nccl#1950): an average is a sum here, and
+        what is scaled goes in pieces.
+        """
+        ((source, size),), ((target, _),) = request.input_places, request.output_places
+        is_scaled = request.op == ReduceOp.PREMUL_SUM and self.links.nccl.version_number < _SCALES_ALL
+        with reduction_of(self.link, request, is_alone=True) as (dtype, width, op):
+            for at in range(0, size, _SCALED_RIGHT if is_scaled else size or 1):
+                part = min(_SCALED_RIGHT, size - at) if is_scaled else size
+                self._launch("ncclAllReduce", source + at, target + at, part // width, dtype, op)
+
     def move_all_reduce(self, request: Request) -> None:
+        if self.size == 1:
+            self._reduce_alone(request)
+            return
         ((source, size),), ((target, _),) = request.input_places, request.output_places
         with reduction_of(self.link, request) as (dtype, width, op):
             self._launch("ncclAllReduce", source, target, size // width, dtype, op)
 
     def move_reduce(self, request: Request) -> None:
+        if self.size == 1:
+            self._reduce_alone(request)
+            return
         ((source, size),) = request.input_places
         target = request.output_places[0][0] if self.rank == request.root else source  # which is not written
         with reduction_of(self.link, request) as (dtype, width, op):
@@ -145,6 +166,9 @@ class NcclEngine(DeviceEngine):
                 self._send_all(request.input_places)
 
     def move_reduce_scatter(self, request: Request) -> None:
+        if self.size == 1:
+            self._reduce_alone(request)
+            return
         sources, ((target, size),) = request.input_places, request.output_places
         with reduction_of(self.link, request) as (dtype, width, op):
             if _have_one_size(sources):
@@ -194,7 +218,7 @@ class NcclMessages(Messages[DeviceLinks]):
         ((at, _),) = message.request.input_places if is_sender else message.request.output_places
         made = links.of(direction, partial(between_two, links, direction))
         stream = made.stream.handle
-        with links.launching(made):
+        with links.launching(made), links.cuda.beside_captures():
             message.begin.make_wait(stream)
             has_room = is_wanted or not message.size
             with nullcontext(at) if has_room else links.cuda.room(message.size, stream) as place:

@@ -10,6 +10,7 @@ import functools
 import os
 import sys
 import threading
+import time
 from collections.abc import Callable
 from datetime import timedelta
 from queue import SimpleQueue
@@ -29,6 +30,7 @@ _GET_FUTURE = torch_function("Work.get_future")
 _GET_FUTURE_RESULT = torch_function("Work.get_future_result")
 _SUCCESS, _TIMEOUT, _ERROR = 0, 1, 2  # torch's WorkResult
 _MOST_IDLE = 8  # threads
+_BETWEEN_LOOKS = 0.0005  # seconds
 _idle: list[SimpleQueue[Callable[[], Any]]] = []  # the inboxes of the threads that have nothing to do
 
 
@@ -46,10 +48,18 @@ class Work:
     def wait(self, timeout: timedelta = _NO_TIMEOUT) -> bool:
         """Wait until it has ended, at most *timeout* (zero: the group's own), and return True.
 
+        On devices, this orders the current stream behind it; with a *timeout* the device is waited for, too.
         Raises: what ended it; CollectiveTimeoutError when *timeout* passes; TypeError for what is no timedelta.
         """
         seconds = _seconds_of(timeout)
+        until = time.monotonic() + seconds
         self._started.wait(seconds if seconds > 0 else self._seconds)
+        while seconds > 0 and not self._started.is_completed():
+            if time.monotonic() > until:
+                late = CollectiveTimeoutError(f"the operation has not ended on the device within {seconds:g} s")
+                late.ranks = ()
+                raise late
+            time.sleep(_BETWEEN_LOOKS)
         return True
 
     @property
@@ -110,7 +120,9 @@ class Work:
         An error in it is a RuntimeError with the text of ours: torch's C++ code knows no other.
         Raises: UnsupportedError where torch is not imported: the future is torch's own.
         """
-        ended = future_class(_GET_FUTURE)()
+        made = future_class(_GET_FUTURE)
+        devices = {one.device for one in self.result() if getattr(one, "is_cuda", False)}
+        ended = made(devices=list(devices)) if devices else made()
         self._when_ended(ended.set_result)
         return ended.then(self._result_of)
 
@@ -118,6 +130,7 @@ class Work:
         error = ended.value()
         if error is not None:
             raise error
+        self._started.wait()  # on this thread's stream, behind which the future's users come
         return self.result()
 
     def get_future_result(self) -> Any:

@@ -104,12 +104,20 @@ class Stream:
             return bool(cuda.cuStreamQuery(self.handle) == 0)
 
     @contextmanager
-    def captured(self) -> Iterator[None]:
-        """Capture what is put on the stream within into a graph, and assert that nobody has ended that by a look at the device."""
+    def captured(self, is_kept: bool = False) -> Iterator[ctypes.c_void_p]:
+        """Capture what is put on the stream within into a graph, and assert that nobody has ended that by a look at the device.
+
+        Gives where the graph is put; one that *is kept* is there until ``cuGraphDestroy``.
+        """
+        graph = ctypes.c_void_p()
         with current(self.number) as cuda:
             assert cuda.cuStreamBeginCapture_v2(self.handle, 0) == 0
-            yield
-            assert cuda.cuStreamEndCapture(self.handle, ctypes.byref(ctypes.c_void_p())) == 0
+            try:
+                yield graph
+            finally:
+                assert cuda.cuStreamEndCapture(self.handle, ctypes.byref(graph)) == 0
+                if not is_kept:
+                    assert cuda.cuGraphDestroy(graph) == 0
 
 
 @contextmanager

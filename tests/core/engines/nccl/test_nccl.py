@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import time
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +16,12 @@ from gates import Gate
 
 import shim
 from shim.conformance import oracle
-from shim.core import calls
+from shim.core import calls, groups
 from shim.core.callers import Caller
+from shim.core.engines.devices import watched_links
 from shim.core.reduce_ops import ReduceOp
 from shim.core.tensors import readers
-from shim.errors import EngineError, MismatchError, TensorError, UnsupportedError
+from shim.errors import EngineError, MismatchError, ShimError, TensorError, UnsupportedError
 
 ME = Caller("test", input="tensor", output="result")
 SUM = ReduceOp.SUM
@@ -117,7 +120,7 @@ def test_host_and_device_in_one_call_are_told_apart(rank: int) -> None:
         tensor = FakeTensor(np.ones(3), rank)
         calls.all_reduce(ME, group, tensor, tensor, SUM, now=True)
         check(tensor, np.full(3, 2.0))
-        assert "; for tensors on cuda: engine nccl, NCCL 2.29.7 of /" in shim.explain()
+        assert "; for tensors on cuda: engine nccl, NCCL 2.28.9 of /" in shim.explain()
 
 
 class WithDlpackAlone:
@@ -239,3 +242,76 @@ def test_tensors_of_mindspore_are_refused(rank: int, now: bool, monkeypatch: pyt
             calls.all_reduce(ME, group, tensor, tensor, SUM, now=now)
         calls.all_reduce(ME, group, there, there, SUM, now=True)
         check(there, np.full(3, 2.0, "float32"))
+
+
+@pytest.mark.ranks(1)
+@pytest.mark.parametrize("op", [ReduceOp.SUM, ReduceOp.AVG, ReduceOp.PREMUL_SUM])
+@pytest.mark.parametrize("count", [0, 5, 9001])
+def test_a_rank_that_is_alone_reduces_all_it_has(rank: int, op: ReduceOp, count: int) -> None:
+    """NCCL before 2.29.7 leaves the last elements out where it scales more than 16 KiB, and so does the fake."""
+    with world() as group:
+        given = np.arange(float(count))
+        factor = 3.0 if op is ReduceOp.PREMUL_SUM else 1.0
+        options = {"factor": factor} if op is ReduceOp.PREMUL_SUM else {}
+        for move in (calls.all_reduce, calls.reduce_scatter):
+            output = FakeTensor(np.zeros(count), rank)
+            move(ME, group, output, FakeTensor(given, rank), op, now=True, **options)
+            check(output, factor * given)
+        output = FakeTensor(np.zeros(count), rank)
+        calls.reduce(ME, group, output, FakeTensor(given, rank), op, 0, now=True, **options)
+        check(output, factor * given)
+
+
+@pytest.mark.ranks(2)
+def test_an_error_of_nccl_is_told_to_the_other_ranks(rank: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their operations would wait for this rank's, which has ended its own."""
+    with world() as group:
+        tensor = FakeTensor(np.ones(3), rank)
+        calls.all_reduce(ME, group, tensor, tensor, SUM, now=True)
+        calls.barrier(ME, group, now=True)
+        if rank == 0:
+            monkeypatch.setenv("FAKE_NCCL_FAILS", "1")
+        until = time.monotonic() + 10.0
+        while group.engine.is_usable() and time.monotonic() < until:
+            time.sleep(0.01)
+        told = "NCCL has failed in the background" if rank == 0 else "rank 0 gave the group up .NCCL has failed"
+        with pytest.raises(ShimError, match=told):
+            calls.all_reduce(ME, group, tensor, tensor, SUM, now=True)
+
+
+@pytest.mark.ranks(2)
+def test_an_operation_that_does_not_end_on_the_device_ends_the_group(rank: int) -> None:
+    """All ranks have come to it, so that nobody is missing in host memory."""
+    with world() as group:
+        stream, gate, tensor = Stream(rank), Gate(), FakeTensor(np.ones(3), rank)
+        calls.all_reduce(ME, group, tensor, tensor, SUM).wait()
+        groups.set_timeout(group, 0.5)
+        if rank == 1:
+            gate.close(stream)
+        with on_stream(stream):
+            calls.all_reduce(ME, group, tensor, tensor, SUM).start()
+        until = time.monotonic() + 10.0
+        while group.engine.is_usable() and time.monotonic() < until:
+            time.sleep(0.01)
+        with pytest.raises(ShimError, match=r"on cuda has not ended within 0\.5 s"):
+            calls.all_reduce(ME, group, tensor, tensor, SUM, now=True)
+        gate.open()
+
+
+@pytest.mark.ranks(2)
+def test_the_next_operation_lets_the_tensors_of_those_go_that_have_ended(
+    rank: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The watch would do so a while later: a model whose parts are gathered one by one would not fit."""
+    monkeypatch.setattr(watched_links, "_BETWEEN_LOOKS", 60.0)
+    with world() as group:
+        seen = []
+        for _ in range(3):
+            gathered = FakeTensor(np.zeros(6), rank)
+            work = calls.all_gather(ME, group, gathered, FakeTensor(np.ones(3), rank), whole=True)
+            work.wait()
+            gathered.values()
+            seen.append(weakref.ref(gathered))
+            del gathered, work
+        gc.collect()
+        assert [one() is None for one in seen[:2]] == [True, True]

@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,11 +16,13 @@ import pytest
 from fake_device import LEGACY, PER_THREAD, FakeTensor, Stream, check, current, load, on_stream, world
 from gates import Gate
 
+import shim.frontends.torch.distributed as dist
 from shim.core import calls
 from shim.core.callers import Caller
+from shim.core.engines.nccl import device_links
 from shim.core.groups import ProcessGroup
 from shim.core.reduce_ops import ReduceOp
-from shim.errors import EngineError
+from shim.errors import CollectiveTimeoutError, EngineError
 
 ME = Caller("test", input="tensor", output="result")
 SUM = ReduceOp.SUM
@@ -118,6 +121,27 @@ def test_what_the_program_lets_go_is_kept_until_the_device_has_read_it(rank: int
 
 
 @pytest.mark.ranks(2)
+def test_a_wait_with_a_timeout_waits_for_the_device(rank: int) -> None:
+    """As torch's does; without one it orders the current stream."""
+    dist.init_process_group("nccl")
+    try:
+        stream, gate, tensor = Stream(rank), Gate(), FakeTensor(np.full(3, 1.0 + rank), rank)
+        dist.all_reduce(tensor)
+        gate.close(stream)
+        with on_stream(stream):
+            work = dist.all_reduce(tensor, async_op=True)
+            work.wait()
+            with pytest.raises(CollectiveTimeoutError, match=r"has not ended on the device within 0\.1 s"):
+                work.wait(timedelta(seconds=0.1))
+            gate.open()
+            work.wait(timedelta(seconds=20))
+        assert work.is_completed()
+        check(tensor, np.full(3, 6.0))
+    finally:
+        dist.destroy_process_group()
+
+
+@pytest.mark.ranks(2)
 def test_the_watch_does_not_end_a_graph_that_is_captured(rank: int) -> None:
     """It asks about what is under way, from a thread that has said that it may."""
     with connected(rank) as group:
@@ -146,6 +170,43 @@ def test_a_started_operation_in_a_graph(rank: int) -> None:
         check(tensor, np.full(3, 1.0 + rank))
         calls.all_reduce(ME, group, tensor, tensor, SUM, now=True)
         check(tensor, np.full(3, 3.0))
+
+
+@pytest.mark.ranks(2)
+def test_a_first_launch_does_not_end_a_graph_that_is_captured(rank: int) -> None:
+    """It connects the ranks, on a thread of the group's, while this one captures what has nothing to do with it."""
+    with world() as group:
+        stream, captured = Stream(rank), Stream(rank)
+        tensor, received = FakeTensor(np.full(3, 1.0 + rank), rank), FakeTensor(np.zeros(3), rank)
+        with on_stream(stream), captured.captured():
+            works = [
+                calls.all_reduce(ME, group, tensor, tensor, SUM),
+                calls.send(ME, group, tensor, 1) if rank == 0 else calls.receive(ME, group, received, 0),
+            ]
+            for work in works:
+                work.start()
+                work.wait()
+        check(tensor, np.full(3, 3.0))
+
+
+@pytest.mark.ranks(2)
+def test_a_graph_that_holds_calls_of_the_group_is_told_when_it_is_closed(
+    rank: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """NCCL waits for it without an end."""
+    monkeypatch.setattr(device_links, "_FOR_AN_END", 0.3)
+    graph = ctypes.c_void_p()
+
+    def capture_and_close() -> None:
+        nonlocal graph
+        with connected(rank) as group:
+            tensor, stream = FakeTensor(np.ones(3), rank), Stream(rank)
+            with on_stream(stream), stream.captured(is_kept=True) as graph:
+                calls.all_reduce(ME, group, tensor, tensor, SUM, now=True)
+
+    with pytest.raises(EngineError, match="delete it before the group is closed"):
+        capture_and_close()
+    assert load().cuGraphDestroy(graph) == 0
 
 
 @pytest.mark.ranks(2)

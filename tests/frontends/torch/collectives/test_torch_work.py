@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from datetime import timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from wrong_calls import assert_refused
 
 import shim.frontends.torch.distributed as dist
 from shim.errors import MismatchError
+from shim.frontends.torch._calls import work as torch_work
 
 
 @pytest.mark.ranks(2)
@@ -96,6 +98,24 @@ def test_futures(rank: int, world_size: int) -> None:
         sent = dist.isend(torch.ones(1), 1 - rank)
         assert work.wait()
         assert sent.wait()
+
+
+@pytest.mark.ranks(1)
+def test_a_future_of_tensors_on_gpus_knows_their_devices(rank: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that who waits for it, or comes behind it, is ordered on the streams there."""
+    told: list[Any] = []
+
+    def future(devices: Any = None) -> Any:
+        told.append(devices)
+        return torch.futures.Future()
+
+    with world():
+        begun = dist.all_reduce(np.ones(2), async_op=True)
+        begun.wait()
+        monkeypatch.setattr(torch_work, "future_class", lambda _caller: future)
+        for outputs in ([SimpleNamespace(is_cuda=True, device="cuda:1")] * 2, torch.ones(1)):
+            assert dist.Work(begun._started, outputs).get_future().wait() == dist.Work(begun._started, outputs).result()
+    assert told == [["cuda:1"], None]
 
 
 ALONE = """

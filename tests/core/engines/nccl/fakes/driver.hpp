@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <thread>
 
 #include "streams.hpp"
@@ -45,6 +46,7 @@ struct Driver {
   std::map<void*, std::shared_ptr<Event>> events;
   Stream* legacy[devices] = {};
   std::map<Stream*, Capture> captures;
+  std::set<void*> graphs;
   std::uint64_t kept[devices] = {};  // bytes that each device's pool does not give back
 };
 Driver& driver();
@@ -57,9 +59,6 @@ std::shared_ptr<Event> event_at(const char* function, void* handle);
 // Has the stream do `work` after what it was given before, and after what CUDA has go first: the legacy stream and
 // those that block wait for each other. Drops it where a graph is captured.
 void put(Stream& stream, std::function<void()> work);
-
-// Returns an error, and ends the graph, where the calling thread must not do what may wait while one is captured.
-int check_capture();
 
 // Maps the memory that `file` keeps, and returns where the device has it; 0 if that cannot be done.
 std::uintptr_t map_memory(Allocation memory, int file);

@@ -200,9 +200,12 @@ bool carry_out(ncclComm& comm, const Collective& call) {
     if (said.kind == all_gather && count > 0)
       for (std::size_t rank = 0; rank < ranks; ++rank)
         std::memcpy(call.to + (rank * said.count + done) * each, shared.areas[rank], count * each);
+    // NCCL 2.28 leaves the last elements out where a rank is alone and scales more than 16 KiB (NVIDIA/nccl#1950).
+    const bool is_cut = comm.size == 1 && said.op >= average && said.count * each > 16 << 10;
+    const std::size_t written = is_cut ? count / 8 * 8 : count;
     if (said.kind == all_reduce || (said.kind == reduce && comm.rank == said.root))
-      combine_as(comm, said.dtype, said.op, 0, count, call.to + done * each);
-    if (is_scattered) combine_as(comm, said.dtype, said.op, me * count, count, call.to + done * each);
+      combine_as(comm, said.dtype, said.op, 0, written, call.to + done * each);
+    if (is_scattered) combine_as(comm, said.dtype, said.op, me * count, written, call.to + done * each);
     if (!meet(comm)) return false;
     if (said.count == 0) break;
   }

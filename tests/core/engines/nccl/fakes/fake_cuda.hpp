@@ -20,4 +20,10 @@ int current_device(const char* function);
 // where a graph is captured.
 bool put_on_stream(const char* function, void* stream, int device, std::function<void()> work);
 
+// Returns an error, and ends the graph, where the calling thread must not do what may wait while one is captured. NCCL
+// takes care of its own thread.
+int check_capture(bool is_own_fine = false);
+
+bool has_graphs();  // that were captured, and not destroyed
+
 }  // namespace fake

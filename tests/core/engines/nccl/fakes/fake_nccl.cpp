@@ -60,7 +60,9 @@ void launch(Queued call) {
     if (goes_on && !shared->messages.empty()) carry_out(comm, shared->messages);
     --comm.under_way;
   });
-  if (!is_put) --comm.under_way;
+  if (is_put) return;
+  --comm.under_way;
+  comm.is_in_graph = comm.size > 1;
 }
 
 Queued& in_group(ncclComm* comm, void* stream) {
@@ -83,10 +85,16 @@ void take_a_while(const char* where_set) {
     std::this_thread::sleep_for(std::chrono::milliseconds(300));
 }
 
+// As commDestroySync does, for those that are destroyed and aborted alike.
+void wait_for_graphs(const ncclComm& comm) {
+  while (comm.is_in_graph && has_graphs()) std::this_thread::yield();
+}
+
 // As the real one, does not return from a first launch before the other ranks have launched theirs.
 int end_group() {
   std::vector<Queued> all;
   all.swap(queued);
+  if (!all.empty() && check_capture(true) != success) return failed(system_error, "a graph is captured");
   for (const Queued& one : all) begin_to_connect(*one.comm, !one.collectives.empty(), one.messages);
   bool is_connected = true;
   for (const Queued& one : all)
@@ -136,7 +144,7 @@ int message(const char* function, bool is_send, void* data, std::size_t count, i
 extern "C" {
 
 int ncclGetVersion(int* version) {
-  *version = 22907;
+  *version = 22809;
   return success;
 }
 
@@ -189,12 +197,14 @@ int ncclCommDestroy(ncclComm* comm) {
   if (comm->under_way > 0) wrong_use("ncclCommDestroy", "operations are under way");
   comm->is_ending = true;
   take_a_while("FAKE_NCCL_DESTROYS_SLOWLY");
+  wait_for_graphs(*comm);
   const std::lock_guard lock(comms_mutex);
   comms.erase(comm);
   return success;
 }
 
 int ncclCommAbort(ncclComm* comm) {
+  wait_for_graphs(*comm);
   const std::lock_guard lock(comms_mutex);
   if (!comms.contains(comm) || comm->is_ending)
     wrong_use("ncclCommAbort", "a communicator that is none, or was destroyed");
@@ -208,7 +218,7 @@ int ncclCommGetAsyncError(ncclComm* comm, int* error) {
   const std::lock_guard lock(comms_mutex);
   if (!comms.contains(comm) || comm->is_ending)
     wrong_use("ncclCommGetAsyncError", "a communicator that is none, or is being destroyed");
-  *error = success;
+  *error = std::getenv("FAKE_NCCL_FAILS") != nullptr ? system_error : success;
   return success;
 }
 

@@ -38,17 +38,22 @@ void put(Stream& stream, std::function<void()> work) {
   });
 }
 
-int check_capture() {
+int check_capture(bool is_own_fine) {
   const std::lock_guard lock(driver().mutex);
   for (auto& [_, capture] : driver().captures) {
     const bool is_own = capture.by == std::this_thread::get_id();
-    const bool is_forbidden = is_own ? mode_of_thread != relaxed && capture.mode != relaxed
+    const bool is_forbidden = is_own ? !is_own_fine && mode_of_thread != relaxed && capture.mode != relaxed
                                      : mode_of_thread == global && capture.mode == global;
     if (!is_forbidden) continue;
     capture.is_invalid = true;
     return capture_unsupported;
   }
   return success;
+}
+
+bool has_graphs() {
+  const std::lock_guard lock(driver().mutex);
+  return !driver().graphs.empty();
 }
 
 }  // namespace fake
@@ -106,13 +111,21 @@ int cuStreamEndCapture(void* stream, void** graph) {
   const auto found = driver().captures.find(&there);
   if (found == driver().captures.end()) return invalid_value;
   for (const auto& [_, one] : driver().streams) one->is_capturing = false;
-  *graph = nullptr;
+  *graph = *driver().graphs.insert(new char).first;
   const bool is_invalid = found->second.is_invalid;
   driver().captures.erase(found);
   return is_invalid ? capture_invalidated : success;
 }
 
+int cuGraphDestroy(void* graph) {
+  const std::lock_guard lock(driver().mutex);
+  if (driver().graphs.erase(graph) == 0) wrong_use("cuGraphDestroy", "a graph that is none");
+  delete static_cast<char*>(graph);
+  return success;
+}
+
 int cuThreadExchangeStreamCaptureMode(int* mode) {
+  current_device("cuThreadExchangeStreamCaptureMode");
   std::swap(mode_of_thread, *mode);
   return success;
 }
