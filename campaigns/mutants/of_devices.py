@@ -32,7 +32,12 @@ MUTANTS: tuple[Mutant, ...] = (
         "if (loss := self._loss()) is not None:",
         "if (loss := None) is not None:",
     ),
-    _on_both("failed-message-not-told", "messages.py", "                messages.under.give_up(why)\n", ""),
+    _on_both(
+        "failed-message-not-told",
+        "messages.py",
+        "                links.give_up(EngineError(why))\n",
+        "                links.end(EngineError(why))\n",
+    ),
     _on_both("closing-gives-up", "messages.py", "except StateError:", "except NotImplementedError:"),
     _on_accelerators("before-the-callers-stream", "links.py", "begin.make_wait(link.stream)", "pass"),
     _on_accelerators(
@@ -113,12 +118,12 @@ MUTANTS: tuple[Mutant, ...] = (
     _on_cuda("builtins-not-found", "kernels.py", '            load_beside(path, "libnvrtc-builtins.so*")\n', ""),
     _on_cuda("shared-in-a-graph", "one_device_link.py", "if self._cuda.is_capturing(stream):", "if False:"),
     _on_links("operations-of-any-length", "return time.monotonic() - since > self.timeout", "return False"),
-    _on_links(
-        "errors-not-told", '            self.under.give_up(f"{error}".partition("\\n")[0])\n', "            pass\n"
-    ),
+    _on_links("errors-not-told", '        self.under.give_up(f"{error}".partition("\\n")[0])\n', ""),
     _on_links("kept-for-the-watch", "time.monotonic()))\n        self._let_go()\n", "time.monotonic()))\n"),
-    _on_cuda("alone-in-one-piece", "engine.py", "_SCALED_RIGHT if is_scaled else size or 1", "size or 1"),
-    _on_cuda("graphs-awaited-for-ever", "device_links.py", "thread.join(_FOR_AN_END)", "thread.join()"),
+    _on_cuda("alone-in-one-piece", "engine.py", "_MOST_SCALED_RIGHT if is_cut else max(size, 1)", "max(size, 1)"),
+    _on_cuda(
+        "graphs-awaited-for-ever", "device_links.py", "time.monotonic() + _FOR_AN_END, 0", "time.monotonic() + 1000, 0"
+    ),
     _on_cuda(
         "launches-end-captures",
         "engine.py",

@@ -311,7 +311,7 @@ MUTANTS = (
     _in(
         "_calls/work.py",
         "timeout-ignored",
-        "self._started.wait(seconds if seconds > 0 else self._seconds)",
+        "self._started.wait_on_device(seconds)",
         "self._started.wait(self._seconds)",
         "collectives/test_torch_work",
     ),

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from shim.core.callers import Caller, Members
-from shim.errors import ShimError
+from shim.errors import CollectiveTimeoutError, ShimError
+
+_BETWEEN_LOOKS = 0.0005  # seconds
 
 
 class EngineWork(Protocol):
@@ -99,6 +101,18 @@ class Work:
         except ShimError as error:
             raise self._caller.explain(error, self._group) from None
 
+    def wait_on_device(self, timeout: float) -> None:
+        """Wait as ``wait`` does, and until the device, too, has carried it out. Raises CollectiveTimeoutError after *timeout* seconds."""
+        until = time.monotonic() + timeout
+        self.wait(timeout)
+        while not self.is_completed():
+            if time.monotonic() > until:
+                late = CollectiveTimeoutError(f"the operation has not ended on the device within {timeout:g} s")
+                late.ranks = ()
+                raise self._caller.explain(late, self._group)
+            time.sleep(_BETWEEN_LOOKS)
+        self.wait(timeout)  # which raises what has ended it before its outputs were there
+
     def is_completed(self) -> bool:
         """Tell whether it has ended, well or badly."""
         return self._operation.is_completed()
@@ -183,6 +197,12 @@ class Batch(Work):
                 failure = failure or error
         if failure is not None:
             raise failure
+
+    def wait_on_device(self, timeout: float) -> None:
+        until = time.monotonic() + timeout
+        self.wait(timeout)
+        for work in self._works:
+            work.wait_on_device(max(0.0, until - time.monotonic()))
 
     def is_completed(self) -> bool:
         return all(work.is_completed() for work in self._works)

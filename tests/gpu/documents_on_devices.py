@@ -17,10 +17,8 @@ from shim.conformance.oracle import Array
 from shim.core import groups
 from shim.core.job import rendezvous
 
-# What is no failure of a kind: functions that return a new tensor cannot make one like CuPy's or the fakes', and the
-# fakes' cannot be copied to the host.
-_NO_NEW_TENSOR = ("cannot make a new tensor like", "must be a tensor, got")
-_REFUSALS = {"cupy": _NO_NEW_TENSOR, "fake": (*_NO_NEW_TENSOR, "must be in host memory, got")}
+# What is no failure of a kind: no tensor can be made like the fakes', and they cannot be copied to the host.
+_REFUSALS = {"fake": ("cannot make a new tensor like", "must be a tensor, got", "must be in host memory, got")}
 
 
 class _OnDevice(TensorKind):

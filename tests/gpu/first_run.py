@@ -22,6 +22,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -161,6 +162,12 @@ def main() -> int:
     given = parser.parse_args()
     if given.device == "fake" and not (HERE.parent / "core/engines/nccl/fake_device.py").exists():
         parser.error(f"the fakes are not in {HERE.parent / 'core/engines/nccl'}")
+    if not given.minutes > 0:
+        parser.error(f"--minutes must be more than 0, got {given.minutes:g}")
+    if given.out and not given.out.parent.is_dir():
+        parser.error(f"there is no folder {given.out.parent}")
+    if importlib.util.find_spec("numpy") is None:
+        parser.error("numpy is not installed")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # what runs is ended first
     began = time.monotonic()
     bad: list[str] = []
@@ -171,9 +178,10 @@ def main() -> int:
         text = json.dumps(line)
         sys.stdout.write(f"{text}\n")
         sys.stdout.flush()
-        if given.out:
-            with given.out.open("a") as file:
-                file.write(f"{text}\n")
+        with suppress(OSError):  # of a full disk: the run goes on
+            if given.out:
+                with given.out.open("a") as file:
+                    file.write(f"{text}\n")
 
     steps = [step for step in STEPS if not given.only or step.name in given.only]
     ended = run(turns_of(steps, given), began + 60 * given.minutes, tell)

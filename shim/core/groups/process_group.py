@@ -85,9 +85,10 @@ class ProcessGroup:
 
     def set_timeout(self, seconds: float) -> None:
         """Have the group's timeout be *seconds* from now on. Raises as a call of the group would where there is no engine."""
-        for engine in (self.engine, *self._of_devices.values()):
-            engine.set_timeout(seconds)
-        self.timeout = seconds
+        with _opening:
+            for engine in (self.engine, *self._of_devices.values()):
+                engine.set_timeout(seconds)
+            self.timeout = seconds
 
     def put_layer(self, make: Callable[[Any, bool], Any]) -> None:
         """Have every call go through the ``Layer`` that *make* makes of the engine that takes it, told whether that is one of devices.

@@ -12,6 +12,7 @@ import os
 import secrets
 from collections import Counter
 from collections.abc import Iterable
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from shim.core.callers import Caller
@@ -366,18 +367,18 @@ def close_world() -> None:
     _close_all()
 
 
-def _close_all(why: str = "") -> None:
-    for group in reversed(STATE.groups.values()):
-        group._close(why)
+def _close_all(why: str = "", at_the_end: bool = False) -> None:
+    """Close all groups of the world, *at the end* those apart from it too, the last first, whichever of them raise."""
+    with ExitStack() as closing:
+        closing.callback(_forget)
+        for group in (*STATE.groups.values(), *(STATE.apart if at_the_end else ())):
+            closing.callback(group._close, why)
+
+
+def _forget() -> None:
     STATE.groups = {}
     STATE.world = STATE.control = None
     last_words.end_listening()
-
-
-def _close_at_the_end(why: str) -> None:
-    for group in reversed(STATE.apart):
-        group._close(why)
-    _close_all(why)
 
 
 def _close_first_of_all() -> None:
@@ -389,11 +390,11 @@ def _close_first_of_all() -> None:
 def _close_before_exec() -> None:
     from shim._native import set_before_exec  # here, as nothing is to be closed before an engine has loaded it
 
-    set_before_exec(lambda: _close_at_the_end("os.exec: its process runs another program now"))
+    set_before_exec(lambda: _close_all("os.exec: its process runs another program now", at_the_end=True))
 
 
 def _close_at_exit() -> None:
-    _close_at_the_end(last_words.reason())
+    _close_all(last_words.reason(), at_the_end=True)
 
 
 atexit.register(_close_at_exit)

@@ -115,7 +115,7 @@ def move_to_shared_memory(holder: Any) -> None:
     torch = sys.modules.get("torch")
     if torch is None or not isinstance(holder, (torch.Tensor, torch.nn.Module)):
         told = framework_of(type(holder))
-        if told and told != "torch":
+        if told in ("numpy", "paddle", "mindspore"):
             raise UnsupportedError(
                 f"shim.move_to_shared_memory: {told}'s tensors cannot be moved\n"
                 "Make them inside shim.shared_allocations, or with shim.empty."

@@ -51,6 +51,11 @@ def tensor_of(memory: Any, like: Any) -> Any:
     return sys.modules["mindspore"].Tensor.from_numpy(memory)
 
 
+def _new_cupy(array: Any, shape: tuple[int, ...]) -> Any:
+    with array.device:  # CuPy would take the current one
+        return sys.modules["cupy"].empty(shape, array.dtype)
+
+
 def _memory_for_mindspore(tensor: Any, shape: tuple[int, ...]) -> Any:
     """Return an array to lend: ``mint.empty`` is an operator, for whose thread the engine would wait a millisecond."""
     dtype = tensor.dtype
@@ -85,7 +90,7 @@ _MAKERS: dict[str, Callable[[Any, tuple[int, ...]], Any]] = {
     "torch": _new_torch,
     "paddle": _new_paddle,
     "mindspore": _new_mindspore,
-    "cupy": lambda array, shape: sys.modules["cupy"].empty(shape, array.dtype),
+    "cupy": _new_cupy,
 }
 
 
@@ -107,10 +112,15 @@ def _copy_mindspore(tensor: Any) -> Any:
     return copied
 
 
+def _copy_cupy(array: Any) -> Any:
+    with array.device:
+        return array.copy()
+
+
 _COPIERS: dict[str, Callable[[Any], Any]] = {
     "numpy": lambda array: array.copy(),
     "torch": lambda tensor: tensor.detach().clone(),
     "paddle": lambda tensor: tensor.detach().clone(),
     "mindspore": _copy_mindspore,
-    "cupy": lambda array: array.copy(),
+    "cupy": _copy_cupy,
 }

@@ -169,8 +169,14 @@ def reader_for(kind: type) -> Reader:
         return Reader("buffer")
     raise TensorError(
         f"{{role}} must be a tensor, got {kind.__module__}.{kind.__qualname__}\n"
-        "Tensors of numpy, torch, paddle and mindspore work, any object with __dlpack__, bytearray, memoryview and array.array."
+        "Tensors of numpy, torch, paddle, mindspore and cupy work, any object with __dlpack__, bytearray, memoryview and array.array."
     )
+
+
+def _cupy_reader(kind: type) -> Reader:
+    if not issubclass(kind, sys.modules["cupy"].ndarray):
+        raise TensorError(f"{{role}} must be an array, got {kind.__qualname__}")
+    return Reader("describe", describe=_describe_cupy, stream=_stream_of_cupy)
 
 
 def _stream_of_cupy() -> int:
@@ -179,6 +185,10 @@ def _stream_of_cupy() -> int:
 
 def _describe_cupy(array: Any) -> Description:
     """Read an array of CuPy by its address: its ``__dlpack__`` tells no stream."""
+    if any(one % array.itemsize for one in array.strides):
+        raise TensorError(
+            "{role} has strides that are not a multiple of its element size\nPass a copy of it, and read the result there."
+        )
     strides = tuple(one // array.itemsize for one in array.strides)
     return Description(array.data.ptr, str(array.dtype), array.shape, strides, (_CUDA, array.device.id), False, array)
 
@@ -366,6 +376,6 @@ _READERS: dict[str, Callable[[type], Reader]] = {
     "torch": _torch_reader,
     "paddle": _paddle_reader,
     "mindspore": _mindspore_reader,
-    "cupy": lambda _: Reader("describe", describe=_describe_cupy, stream=_stream_of_cupy),
+    "cupy": _cupy_reader,
 }
 _FRAMEWORKS = frozenset(_READERS)

@@ -237,12 +237,25 @@ def test_tensors_that_overlap_in_part_are_refused_on_a_device() -> None:
         check_call("all_reduce", 0, 1, outputs=OnDevice(memory[:2]), inputs=OnDevice(memory[1:]), op=SUM, devices=True)
 
 
-def test_new_arrays_like_those_of_cupy(monkeypatch: pytest.MonkeyPatch) -> None:
-    kind: Any = type("ndarray", (np.ndarray,), {"__module__": "cupy"})
-    cupy = SimpleNamespace(empty=lambda shape, dtype: np.empty(shape, dtype).view(kind))
+def test_new_arrays_like_those_of_cupy_are_on_their_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    current: list[int] = []
+
+    @contextmanager
+    def on_device() -> Iterator[None]:
+        current.append(3)
+        yield
+        current.pop()
+
+    def made(array: Any) -> Any:
+        assert current == [3]
+        return array.view(kind)
+
+    members = {"__module__": "cupy", "device": property(lambda _: on_device()), "copy": lambda one: made(np.array(one))}
+    kind: Any = type("ndarray", (np.ndarray,), members)
+    cupy = SimpleNamespace(empty=lambda shape, dtype: made(np.empty(shape, dtype)), ndarray=kind)
     monkeypatch.setitem(sys.modules, "cupy", cupy)  # type: ignore[misc]  # what is asked of it
     given = np.arange(3.0).view(kind)
-    made, copied = new_like(given, (2, 2)), copy_of(given)
-    assert (type(made), made.shape, made.dtype) == (kind, (2, 2), given.dtype)
+    new, copied = new_like(given, (2, 2)), copy_of(given)
+    assert (type(new), new.shape, new.dtype) == (kind, (2, 2), given.dtype)
     assert type(copied) is kind
-    assert copied.tolist() == [0.0, 1.0, 2.0]
+    assert np.asarray(copied).tolist() == [0.0, 1.0, 2.0]

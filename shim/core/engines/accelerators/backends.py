@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any, NamedTuple
 
@@ -13,11 +16,17 @@ from shim.errors import EngineError
 _FOREVER = timedelta(days=365)  # the engine has the timeouts, and some backends end the process at their own
 
 
-# What has a backend, by its name, not end the process after an error, of which the engine tells.
-_LEAVING_THE_PROCESS = {
+# Variables with which backends, by their names, do not end the process after an error: the engine tells of it.
+_NOT_ENDING_THE_PROCESS = {
     "hccl": {"TORCH_HCCL_ASYNC_ERROR_HANDLING": "0"},
     "nccl": {"TORCH_NCCL_ASYNC_ERROR_HANDLING": "0", "TORCH_NCCL_ENABLE_MONITORING": "0"},
 }
+
+_making = (
+    threading.Lock()
+)  # of what follows, by the backend's name: threads that make one, and variables that were set for them
+_makers: Counter[str] = Counter()
+_added: dict[str, dict[str, str]] = {}
 
 _Maker = Callable[[Any, str, int, list[int]], Any]
 
@@ -55,28 +64,43 @@ def torch_backend(device: str, wanted: str = "", must_serve: bool = False) -> To
     plugin = Backend._plugins.get(name.upper())
     if plugin is not None:
         maker = _maker_of_extended(plugin) if plugin.extended_api else _maker_of_plain(plugin)
-        return TorchBackend(name, _leaving_the_process(name, maker))
+        return TorchBackend(name, _without_ending_the_process(name, maker))
     from torch._C import _distributed_c10d as built_in
 
     kind: Any = getattr(built_in, f"ProcessGroup{name.upper()}", None)
     if kind is None:
         raise EngineError(f"this torch was built without its backend {name} for devices that it calls {device}")
-    return TorchBackend(name, _leaving_the_process(name, _maker_of_built_in(kind)))
+    return TorchBackend(name, _without_ending_the_process(name, _maker_of_built_in(kind)))
 
 
-def _leaving_the_process(name: str, maker: _Maker) -> _Maker:
+def _without_ending_the_process(name: str, maker: _Maker) -> _Maker:
     """Have *maker* make backends that do not end the process, unless the user wants that: they read the environment when they are made."""
 
     def make(store: Any, group: str, rank: int, ranks: list[int]) -> Any:
-        added = {key: value for key, value in _LEAVING_THE_PROCESS.get(name, {}).items() if key not in os.environ}
-        os.environ.update(added)
-        try:
+        with _not_ending_the_process(name):
             return maker(store, group, rank, ranks)
-        finally:
-            for key in added:
-                os.environ.pop(key, None)
 
     return make
+
+
+@contextmanager
+def _not_ending_the_process(name: str) -> Iterator[None]:
+    """Have the environment say so while threads make backends called *name*, until the last of them is done."""
+    with _making:
+        _makers[name] += 1
+        if _makers[name] == 1:
+            _added[name] = {
+                key: value for key, value in _NOT_ENDING_THE_PROCESS.get(name, {}).items() if key not in os.environ
+            }
+            os.environ.update(_added[name])
+    try:
+        yield
+    finally:
+        with _making:
+            _makers[name] -= 1
+            if not _makers[name]:
+                for key in _added.pop(name):
+                    os.environ.pop(key, None)
 
 
 def _maker_of_built_in(kind: Any) -> _Maker:

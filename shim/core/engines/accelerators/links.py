@@ -86,6 +86,7 @@ class BackendLinks(WatchedLinks):
         self._torch: Any = sys.modules["torch"]
         self._ranks, self._torch_backend = ranks, torch_backend
         self._made: dict[int | tuple[int, int], Link] = {}
+        self._aborted: set[int | tuple[int, int]] = set()  # of the links made
         self._being_put = 0  # operations, in which a backend may wait on the host
         super().__init__(under, rank, len(ranks), kind)
 
@@ -119,8 +120,8 @@ class BackendLinks(WatchedLinks):
         try:
             world_ranks = [self._ranks[member] for member in members]
             backend = self._torch_backend.make(meeting.store, meeting.name, rank, world_ranks)
-            with suppress(AttributeError, RuntimeError):  # for those that can connect before their first operation
-                backend.eager_connect_single_device(self._torch_device())
+            with suppress(AttributeError):  # of a backend written in Python
+                backend.eager_connect_single_device(self._torch_device())  # where it can, before its first operation
             return Link(backend, self._torch.Stream(self._torch_device()), meeting)
         except BaseException:
             meeting.close()
@@ -172,11 +173,8 @@ class BackendLinks(WatchedLinks):
 
     def end(self, error: ShimError) -> None:
         """See ``WatchedLinks``. Not all backends can end what is on the device."""
-        if self.is_open():
-            self._cut_off(error)
-        elif not self._being_put:  # what was begun since is to be ended, too
-            return
-        self._abort_all()
+        self._cut_off(error)
+        self._abort_all()  # what was begun since, too
 
     def _abort_all(self) -> None:
         """Abort the backends at once: one may wait for a kernel that is queued behind another's (pytorch#119797)."""
@@ -185,9 +183,17 @@ class BackendLinks(WatchedLinks):
             with suppress(RuntimeError):
                 backend.abort()
 
+        with self._keeping:
+            new = [link.backend for key, link in self._made.items() if key not in self._aborted]
+            self._aborted.update(self._made)
         until = time.monotonic() + _FOR_ABORTS
-        made = list(self._made.values())
-        for thread in [begin_thread(f"shim {self.kind} ending", partial(abort, link.backend)) for link in made]:
+        try:
+            threads = [begin_thread(f"shim {self.kind} ending", partial(abort, backend)) for backend in new]
+        except RuntimeError:  # while the interpreter ends, Python 3.12 begins no threads
+            threads = []
+            for backend in new:
+                abort(backend)
+        for thread in threads:
             thread.join(max(0.0, until - time.monotonic()))
 
     def come_to_an_end(self, why: str) -> None:

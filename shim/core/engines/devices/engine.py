@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from shim.core.engines.devices.messages import Messages
     from shim.core.engines.devices.watched_links import WatchedLinks
     from shim.core.work import EngineWork
+    from shim.errors import ShimError
 
 REDUCING = ("all_reduce", "reduce", "reduce_scatter")
 
@@ -44,8 +45,7 @@ class DeviceEngine(Layer):
         return DeviceWork(self.links, request, self.under.arrive(request, launch), ending)
 
     def barrier(self, now: bool = False, before: str = "") -> EngineWork | None:
-        """See ``Engine``. It has no tensors, and no device; but what has ended the operations there is told."""
-        self.links.check_intact()
+        """See ``Engine``. It has no tensors, and no device."""
         return self.under.barrier(now, before)
 
     def send(self, tensor: Tensor, peer: int, tag: int, now: bool = False) -> EngineWork | None:
@@ -88,4 +88,10 @@ class DeviceWork(WorkLayer):
             self._links.order_after(self._ending.event, self._request)
 
     def is_completed(self) -> bool:
-        return self.under.is_completed() and (self._ending.event is None or self._links.is_reached(self._ending.event))
+        if not self.under.is_completed():
+            return False
+        end = self._ending.event
+        return end is None or end.is_cut_off or self._links.is_reached(end)
+
+    def exception(self) -> ShimError | None:
+        return self.under.exception() or self._links.what_ended(self._ending.event)

@@ -155,10 +155,11 @@ class Message:
         """Do nothing: messages of one direction follow each other."""
 
     def is_completed(self) -> bool:
-        return self._is_over.is_set() and (self._end is None or self._links.is_reached(self._end))
+        end = self._end
+        return self._is_over.is_set() and (end is None or end.is_cut_off or self._links.is_reached(end))
 
     def exception(self) -> ShimError | None:
-        return self._error if isinstance(self._error, ShimError) else None
+        return self._error if isinstance(self._error, ShimError) else self._links.what_ended(self._end)
 
     def source_rank(self) -> int:
         return self._source
@@ -172,10 +173,7 @@ class Message:
                 raise
             except BaseException as error:  # the next message of the direction would take this one's place on one rank
                 why = f"a message on a device has failed: {str(error) or type(error).__name__}"
-                try:
-                    links.end(EngineError(why))
-                finally:
-                    messages.under.give_up(why)
+                links.give_up(EngineError(why))
                 raise
 
 

@@ -9,7 +9,8 @@ import time
 from abc import ABC, abstractmethod
 from collections import defaultdict, deque
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
+from copy import copy
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from shim.core.engines.network.threads import begin_thread
@@ -126,7 +127,11 @@ class WatchedLinks(ABC):
     def check_intact(self) -> None:
         """Raise what has ended the links, after which the outputs of operations are undefined."""
         if self._failure is not None:
-            raise self._failure.with_traceback(None)
+            raise copy(self._failure)  # the frames of who gets it hold what the links are held by
+
+    def what_ended(self, end: End | None) -> ShimError | None:
+        """Return what has ended the links before the operation that *end* is behind, if it has one."""
+        return copy(self._failure) if end is not None and end.is_cut_off and self._failure is not None else None
 
     def connected(self, make: Callable[[], _Link], drop: Callable[[_Link], object]) -> _Link:
         """Return the link that *make* returns, for which it may wait for other ranks. Raises what ends the links meanwhile.
@@ -141,9 +146,11 @@ class WatchedLinks(ABC):
             except BaseException as error:
                 ended.append(error)
                 return
-            ended.append(made)
             if self._failure is not None:
                 drop(made)
+                ended.append(self._failure)
+            else:
+                ended.append(made)
 
         thread = begin_thread(f"shim {self.kind} connecting", connect)
         while thread.is_alive():
@@ -184,33 +191,33 @@ class WatchedLinks(ABC):
                     self._let_go()
                 self.look()
             except EngineError as error:  # of a device that is beyond help
-                self._give_up(error)
+                with suppress(EngineError):
+                    self.give_up(error)
 
     def look(self) -> None:
         """End the links if a rank is lost, the library reports an error, or an operation takes too long."""
         if (loss := self._loss()) is not None:
             self.end(loss)
         if failure := self.library_failure():
-            self._give_up(EngineError(failure))
-        if self._failure is None and self._is_late():
+            self.give_up(EngineError(failure))
+        if self.is_open() and self._is_late():
             late = CollectiveTimeoutError(
-                f"an operation on {self.kind} has not ended within {self.timeout:g} s, although all ranks have come to it\n"
+                f"an operation on {self.kind} has not ended within {self.timeout:g} s\n"
                 "Those of several groups may wait for each other where the ranks launch them in another order."
             )
             late.ranks = ()
-            self._give_up(late)
+            self.give_up(late)
 
     def _is_late(self) -> bool:
         with self._keeping:
             since = min((kept[0].since for kept in self._under_way.values() if kept), default=math.inf)
         return time.monotonic() - since > self.timeout
 
-    def _give_up(self, error: ShimError) -> None:
-        """End the links because of *error*, of which the other ranks know nothing: their operations would wait for this rank's."""
-        try:
-            self.end(error)
-        finally:
-            self.under.give_up(f"{error}".partition("\n")[0])
+    def give_up(self, error: ShimError) -> None:
+        """End the links because of *error*, and the group: the other ranks know nothing of it, and their operations wait for this rank's."""
+        self._failure = self._failure or error
+        self.under.give_up(f"{error}".partition("\n")[0])
+        self.end(error)
 
     def _loss(self) -> ShimError | None:
         others = [rank for rank in range(self.size) if rank != self.rank]

@@ -15,13 +15,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from shim.core.engines.defaults import COLLECTIVE_TAG
-from shim.core.engines.devices.watched_links import WatchedLinks
+from shim.core.engines.devices.watched_links import _AFTER_LEAVING, _BETWEEN_CHECKS, End, WatchedLinks
 from shim.core.engines.nccl.device_link import DeviceLink, NcclLink, new_identity
 from shim.core.engines.nccl.driver import Event, driver, find_driver
+from shim.core.engines.nccl.ender import Ender
 from shim.core.engines.nccl.library import UniqueId, library
 from shim.core.engines.nccl.one_device_link import OneDeviceLink
 from shim.core.engines.nccl.pool_turns import HostExchange
-from shim.core.engines.network.threads import begin_thread
 from shim.errors import EngineError, ShimError, StateError
 
 if TYPE_CHECKING:
@@ -54,6 +54,7 @@ class DeviceLinks(WatchedLinks):
         self._made: dict[tuple[int, int], DeviceLink] = {}
         self._ended: list[DeviceLink] = []
         self._making = threading.RLock()  # of both
+        self._ender = Ender(self._in_context)
         super().__init__(under, rank, size, "cuda")
 
     @contextmanager
@@ -72,6 +73,8 @@ class DeviceLinks(WatchedLinks):
         """Return the link called *key*, for which all its ranks call *make* when it is first needed."""
         if key not in self._made:
             self.check_intact()
+            with self._making:
+                self._ender.begin()
             made = self.connected(partial(self._made_on_device, make), self._drop)
             with self._making:
                 self._made[key] = made
@@ -83,8 +86,14 @@ class DeviceLinks(WatchedLinks):
         return self._made[key]
 
     def _made_on_device(self, make: Callable[[], DeviceLink]) -> DeviceLink:
-        with self.on_device(), self.cuda.beside_captures():
+        with self._in_context():
             return make()
+
+    @contextmanager
+    def _in_context(self) -> Iterator[None]:
+        """Have a thread that is not the program's work on the device, whatever the program captures meanwhile."""
+        with self.on_device(), self.cuda.beside_captures():
+            yield
 
     def _drop(self, late: DeviceLink) -> None:
         with self.on_device():
@@ -159,56 +168,53 @@ class DeviceLinks(WatchedLinks):
                     with suppress(EngineError):  # the others are to be ended all the same
                         one.abort()
 
-        self._ends_in_time(abort)
+        with suppress(EngineError):  # of a device that is beyond help
+            self._ender.ends(abort, time.monotonic() + _FOR_AN_END)
 
-    def _ends_in_time(self, end: Callable[[], object]) -> bool:
-        """Have *end* end links on the device, and tell whether it has done so: NCCL waits there for graphs that hold its calls (commDestroySync)."""
-        raised: list[BaseException] = []
-
-        def run() -> None:
-            try:
-                with self.on_device(), self.cuda.beside_captures():
-                    end()
-            except BaseException as error:
-                raised.append(error)
-
-        thread = begin_thread("shim cuda ending", run)
-        thread.join(_FOR_AN_END)
-        for error in raised:
-            raise error
-        return not thread.is_alive()
+    def is_reached(self, end: End) -> bool:
+        with self._in_context():
+            return end.is_reached()
 
     def come_to_an_end(self, why: str) -> None:
         self._failure = self._failure or StateError("the group was closed")
         if not self._have_launched():
-            why = why or "another rank has left while an operation on a device was launched"
+            why = why or "operations on devices were ended: another rank has left without its part"
         if why:
             self.end(EngineError(why))
         with self.on_device():
             self.await_under_way()
             self.cuda.call("cuCtxSynchronize")
-        is_ended = True
+        until, late = time.monotonic() + _FOR_AN_END, 0
         for key, link in sorted(self._made.items()):  # in the same order on all ranks, who wait for each other
+            is_ended = True
             if key in self._made:  # the watch may end them meanwhile
                 with link.lock or nullcontext():
-                    is_ended = self._ends_in_time(link.destroy) and is_ended
+                    is_ended = self._ender.ends(link.destroy, until)
             if self._made.pop(key, None) is not None and is_ended:
                 self._ended.append(link)
+            late += not is_ended
         self._release()
-        if not is_ended:
+        if late:
             raise EngineError(
-                f"NCCL has not ended the group's operations within {_FOR_AN_END:g} s\n"
-                "Where a CUDA graph holds calls of the group, delete it before the group is closed."
+                f"NCCL has not let go of {late} of the group's communicators within {_FOR_AN_END:g} s\n"
+                "If a CUDA graph holds calls of the group, delete it before the group is closed."
             )
 
     def _have_launched(self) -> bool:
         """Wait until what was being launched is under way, and tell whether it is: a first launch waits for ranks that may have left."""
-        until = time.monotonic() + _FOR_AN_END
+        began = time.monotonic()
         for lock in [link.lock for link in list(self._made.values()) if link.lock is not None]:
-            if not lock.acquire(timeout=max(0.0, until - time.monotonic())):
-                return False
+            while not lock.acquire(timeout=_BETWEEN_CHECKS):
+                if time.monotonic() - began > _AFTER_LEAVING and any(map(self.under.has_left, range(self.size))):
+                    return False
             lock.release()
         return True
+
+    def close(self, why: str) -> None:
+        try:
+            super().close(why)
+        finally:
+            self._ender.close()
 
     def _release(self) -> None:
         with self.on_device():

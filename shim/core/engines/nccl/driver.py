@@ -161,11 +161,13 @@ class Driver:
     def beside_captures(self) -> Iterator[None]:
         """Have nothing that this thread does meanwhile end a graph that another one captures, as a look at an event would otherwise."""
         mode = c_int(_RELAXED)
-        self.call("cuThreadExchangeStreamCaptureMode", byref(mode))  # which becomes the one that there was
+        self._functions.cuThreadExchangeStreamCaptureMode(byref(mode))  # which becomes the one that there was
         try:
             yield
         finally:
-            self.call("cuThreadExchangeStreamCaptureMode", byref(mode))
+            self._functions.cuThreadExchangeStreamCaptureMode(
+                byref(mode)
+            )  # tells of earlier errors, too, which others raise
 
     def current_context(self) -> c_void_p:
         """Return the calling thread's context."""

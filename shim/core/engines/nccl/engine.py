@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 _Places = Sequence[tuple[int, int]]  # addresses, and bytes
 _BYTE = 1  # NCCL's uint8
-_SCALED_RIGHT = 16 << 10  # bytes
-_SCALES_ALL = 22907
+# NCCL 2.20.3 to 2.29.3 leaves out the last elements of more bytes than that which a rank that is alone scales: NVIDIA/nccl#1950.
+_MOST_SCALED_RIGHT, _FIRST_MENDED = 16 << 10, 22907
 
 
 class NcclEngine(DeviceEngine):
@@ -60,6 +60,7 @@ class NcclEngine(DeviceEngine):
         """See ``Engine``. The operation is ordered on the stream that is the caller's current one now, and not finished."""
         if request.dtype and request.collective in REDUCING:
             check(request.dtype, ReduceOp(request.op), request.factor)
+            move = self._reduce_alone if self.size == 1 else move
         self.links.settle_device(request.device_number)
         if now:
             with self.links.on_device():  # whose stream it is that CuPy tells
@@ -107,30 +108,20 @@ class NcclEngine(DeviceEngine):
         self._launch("ncclBroadcast", at, at, size, _BYTE, request.root)
 
     def _reduce_alone(self, request: Request) -> None:
-        """Reduce what the only rank of the group has.
-
-        NCCL 2.20.3 to 2.29.3 leaves the last elements out where it scales more than 16 KiB (NVIDIA/nccl#1950): an average is a sum here, and
-        what is scaled goes in pieces.
-        """
+        """Reduce what the only rank of the group has: an average is a sum, and what is scaled goes in pieces where NCCL is not mended."""
         ((source, size),), ((target, _),) = request.input_places, request.output_places
-        is_scaled = request.op == ReduceOp.PREMUL_SUM and self.links.nccl.version_number < _SCALES_ALL
+        is_cut = request.op == ReduceOp.PREMUL_SUM and self.links.nccl.version_number < _FIRST_MENDED
+        piece = _MOST_SCALED_RIGHT if is_cut else max(size, 1)
         with reduction_of(self.link, request, is_alone=True) as (dtype, width, op):
-            for at in range(0, size, _SCALED_RIGHT if is_scaled else size or 1):
-                part = min(_SCALED_RIGHT, size - at) if is_scaled else size
-                self._launch("ncclAllReduce", source + at, target + at, part // width, dtype, op)
+            for at in range(0, size, piece):
+                self._launch("ncclAllReduce", source + at, target + at, min(piece, size - at) // width, dtype, op)
 
     def move_all_reduce(self, request: Request) -> None:
-        if self.size == 1:
-            self._reduce_alone(request)
-            return
         ((source, size),), ((target, _),) = request.input_places, request.output_places
         with reduction_of(self.link, request) as (dtype, width, op):
             self._launch("ncclAllReduce", source, target, size // width, dtype, op)
 
     def move_reduce(self, request: Request) -> None:
-        if self.size == 1:
-            self._reduce_alone(request)
-            return
         ((source, size),) = request.input_places
         target = request.output_places[0][0] if self.rank == request.root else source  # which is not written
         with reduction_of(self.link, request) as (dtype, width, op):
@@ -166,9 +157,6 @@ class NcclEngine(DeviceEngine):
                 self._send_all(request.input_places)
 
     def move_reduce_scatter(self, request: Request) -> None:
-        if self.size == 1:
-            self._reduce_alone(request)
-            return
         sources, ((target, size),) = request.input_places, request.output_places
         with reduction_of(self.link, request) as (dtype, width, op):
             if _have_one_size(sources):

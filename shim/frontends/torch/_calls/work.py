@@ -10,7 +10,6 @@ import functools
 import os
 import sys
 import threading
-import time
 from collections.abc import Callable
 from datetime import timedelta
 from queue import SimpleQueue
@@ -30,7 +29,7 @@ _GET_FUTURE = torch_function("Work.get_future")
 _GET_FUTURE_RESULT = torch_function("Work.get_future_result")
 _SUCCESS, _TIMEOUT, _ERROR = 0, 1, 2  # torch's WorkResult
 _MOST_IDLE = 8  # threads
-_BETWEEN_LOOKS = 0.0005  # seconds
+_NO_LIMIT = 365 * 86_400.0  # seconds: a year
 _idle: list[SimpleQueue[Callable[[], Any]]] = []  # the inboxes of the threads that have nothing to do
 
 
@@ -52,14 +51,10 @@ class Work:
         Raises: what ended it; CollectiveTimeoutError when *timeout* passes; TypeError for what is no timedelta.
         """
         seconds = _seconds_of(timeout)
-        until = time.monotonic() + seconds
-        self._started.wait(seconds if seconds > 0 else self._seconds)
-        while seconds > 0 and not self._started.is_completed():
-            if time.monotonic() > until:
-                late = CollectiveTimeoutError(f"the operation has not ended on the device within {seconds:g} s")
-                late.ranks = ()
-                raise late
-            time.sleep(_BETWEEN_LOOKS)
+        if seconds > 0:
+            self._started.wait_on_device(seconds)
+        else:
+            self._started.wait(self._seconds)
         return True
 
     @property
@@ -68,11 +63,11 @@ class Work:
         return timedelta(seconds=self._seconds if self._seconds > 0 else self._started.group_timeout())
 
     def synchronize(self) -> None:
-        """Wait until it has ended: host tensors have no stream to order it in."""
+        """Wait as ``wait`` does."""
         self.wait()
 
     def block_current_stream(self) -> None:
-        """Wait until it has ended: host tensors have no stream to order it in."""
+        """Wait as ``wait`` does."""
         self.wait()
 
     def is_completed(self) -> bool:
@@ -121,9 +116,9 @@ class Work:
         Raises: UnsupportedError where torch is not imported: the future is torch's own.
         """
         made = future_class(_GET_FUTURE)
-        devices = {one.device for one in self.result() if getattr(one, "is_cuda", False)}
+        devices = _devices_of(self.result())
         ended = made(devices=list(devices)) if devices else made()
-        self._when_ended(ended.set_result)
+        self._when_ended(ended.set_result, on_device=not devices)  # of other frameworks: a future orders none of these
         return ended.then(self._result_of)
 
     def _result_of(self, ended: Any) -> list[Any]:
@@ -139,23 +134,39 @@ class Work:
         Raises: UnsupportedError where torch is not imported: the future is torch's own.
         """
         future = future_class(_GET_FUTURE_RESULT)()
-        self._when_ended(lambda error: future.set_result(_result_for(error)))
+        self._when_ended(lambda error: future.set_result(_result_for(error)), on_device=True)
         return future
 
-    def _when_ended(self, tell: Callable[[Exception | None], object]) -> None:
-        """Call *tell* with what ended it, None after success: here if it has ended by now, else on a thread that waits for it."""
-        if self._started.is_completed():
-            self._wait_and_tell(tell)
-        else:
-            _run_in_waiter(functools.partial(self._wait_and_tell, tell))
+    def _when_ended(self, tell: Callable[[Exception | None], object], on_device: bool) -> None:
+        """Call *tell* with what ended it, None after success: here if it has ended by now, else on a thread that waits for it.
 
-    def _wait_and_tell(self, tell: Callable[[Exception | None], object]) -> None:
+        That it has ended *on the device*, too, is waited for, or left to the streams.
+        """
+        if self._started.is_completed():
+            self._wait_and_tell(tell, on_device)
+        else:
+            _run_in_waiter(functools.partial(self._wait_and_tell, tell, on_device))
+
+    def _wait_and_tell(self, tell: Callable[[Exception | None], object], on_device: bool) -> None:
         try:
             self.wait()
+            if on_device:
+                self._started.wait_on_device(_NO_LIMIT)
         except Exception as error:  # whatever it is, who waits for the future is to hear of it
             tell(error)
         else:
             tell(None)
+
+
+def _devices_of(outputs: list[Any]) -> set[Any]:
+    """Return the devices of torch's tensors that are not in host memory: a future orders its users on the streams there."""
+    found: set[Any] = set()
+    for one in outputs:
+        if isinstance(one, (list, tuple)):
+            found |= _devices_of(list(one))
+        elif isinstance(one, sys.modules["torch"].Tensor) and one.device.type not in ("cpu", "meta"):
+            found.add(one.device)
+    return found
 
 
 def _result_for(error: Exception | None) -> int:

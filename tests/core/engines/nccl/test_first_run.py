@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 import time
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
+import first_run
 import pytest
 
 HANGS = """
@@ -24,15 +24,7 @@ open(os.environ["FIRST_RUN_RESULT"], "w").write(json.dumps({"figures": {"answer"
 """
 
 
-@pytest.fixture
-def first_run(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    monkeypatch.syspath_prepend(str(Path(__file__).parents[3] / "gpu"))
-    import first_run
-
-    return first_run
-
-
-def outcomes(first_run: ModuleType, programs: dict[str, str], seconds: float, whole: float = 60.0) -> list[Any]:
+def outcomes(programs: dict[str, str], seconds: float, whole: float = 60.0) -> list[Any]:
     """Run *programs* one after the other, each for *seconds* at most, in *whole* seconds, and return the lines that are told."""
     told: list[Any] = []
     turns = [[first_run.Part(name, "", [sys.executable, "-c", text], seconds)] for name, text in programs.items()]
@@ -40,8 +32,8 @@ def outcomes(first_run: ModuleType, programs: dict[str, str], seconds: float, wh
     return told
 
 
-def test_a_step_that_hangs_is_killed_with_its_children(first_run: ModuleType) -> None:
-    (told,) = outcomes(first_run, {"hangs": HANGS}, 1.0)
+def test_a_step_that_hangs_is_killed_with_its_children() -> None:
+    (told,) = outcomes({"hangs": HANGS}, 1.0)
     assert told["status"] == "timeout"
     assert len(told["said"]) == 2
     for pid in map(int, told["said"]):
@@ -49,19 +41,19 @@ def test_a_step_that_hangs_is_killed_with_its_children(first_run: ModuleType) ->
         assert not state.exists() or state.read_text().rpartition(")")[2].split()[0] == "Z"
 
 
-def test_a_step_that_fails_does_not_stop_the_next(first_run: ModuleType) -> None:
-    failed, passed = outcomes(first_run, {"fails": FAILS, "passes": PASSES}, 10.0)
+def test_a_step_that_fails_does_not_stop_the_next() -> None:
+    failed, passed = outcomes({"fails": FAILS, "passes": PASSES}, 10.0)
     assert (failed["step"], failed["status"], failed["said"][-1]) == ("fails", "failed", "ValueError: no device")
     assert (passed["status"], passed["figures"]) == ("passed", {"answer": 42})
 
 
-def test_what_there_is_no_time_for_is_told(first_run: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_there_is_no_time_for_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(first_run, "_LEAST", 0.4)
-    hung, left_out = outcomes(first_run, {"hangs": HANGS, "passes": PASSES}, 10.0, whole=0.5)
+    hung, left_out = outcomes({"hangs": HANGS, "passes": PASSES}, 10.0, whole=0.5)
     assert hung["status"] == "timeout"
     assert hung["seconds"] < 2.0
     assert (left_out["status"], left_out["why"]) == ("skipped", "the time given is used up")
 
 
-def test_all_steps_fit_in_the_time(first_run: ModuleType) -> None:
+def test_all_steps_fit_in_the_time() -> None:
     assert first_run.limit(first_run.STEPS) <= 60 * first_run.MINUTES

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import threading
 import time
 import weakref
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fake_device import FakeTensor, Stream, check, current, on_stream, world
+from fake_device import FakeTensor, Stream, check, current, load, on_stream, world
 from gates import Gate
 
 import shim
@@ -280,6 +281,38 @@ def test_an_error_of_nccl_is_told_to_the_other_ranks(rank: int, monkeypatch: pyt
 
 
 @pytest.mark.ranks(2)
+def test_closing_does_not_wait_for_an_operation_without_an_end(rank: int) -> None:
+    load()
+    group, stream, gate, tensor = groups.enter_world(ME, "test"), Stream(rank), Gate(), FakeTensor(np.ones(3), rank)
+    calls.all_reduce(ME, group, tensor, tensor, SUM).wait()
+    groups.set_timeout(group, 0.5)
+    if rank == 1:
+        gate.close(stream)
+        threading.Timer(3.0, gate.open).start()  # all that is on the device is waited for in the end
+    with on_stream(stream):
+        calls.all_reduce(ME, group, tensor, tensor, SUM).wait()
+    began = time.monotonic()
+    groups.leave_world("test")
+    assert rank == 1 or time.monotonic() - began < 2.5
+
+
+@pytest.mark.ranks(2)
+def test_a_wait_for_the_device_tells_what_was_cut_off(rank: int) -> None:
+    """Its event is reached then, too."""
+    with world() as group:
+        stream, gate, tensor = Stream(rank), Gate(), FakeTensor(np.ones(3), rank)
+        calls.all_reduce(ME, group, tensor, tensor, SUM).wait()
+        gate.close(stream)
+        with on_stream(stream):
+            work = calls.all_reduce(ME, group, tensor, tensor, SUM)
+            work.wait()
+            threading.Timer(0.2, group._of_devices["cuda"].links.end, (EngineError("a rank is lost"),)).start()
+            threading.Timer(0.5, gate.open).start()
+            with pytest.raises(EngineError, match="a rank is lost"):
+                work.wait_on_device(20.0)
+
+
+@pytest.mark.ranks(2)
 def test_an_operation_that_does_not_end_on_the_device_ends_the_group(rank: int) -> None:
     """All ranks have come to it, so that nobody is missing in host memory."""
     with world() as group:
@@ -293,9 +326,9 @@ def test_an_operation_that_does_not_end_on_the_device_ends_the_group(rank: int) 
         until = time.monotonic() + 10.0
         while group.engine.is_usable() and time.monotonic() < until:
             time.sleep(0.01)
+        gate.open()
         with pytest.raises(ShimError, match=r"on cuda has not ended within 0\.5 s"):
             calls.all_reduce(ME, group, tensor, tensor, SUM, now=True)
-        gate.open()
 
 
 @pytest.mark.ranks(2)

@@ -273,8 +273,17 @@ def test_a_loss_that_is_seen_while_a_group_is_closed_ends_its_links_once(
         calls.send(ME, group, tensor, 1, now=True) if rank == 0 else calls.receive(ME, group, tensor, 0, now=True)
         links = group._of_devices["cuda"].links
         release = OneDeviceLink.release
-        monkeypatch.setattr(OneDeviceLink, "destroy", lambda link: links.end(EngineError("a rank is lost")))
+        watches: list[threading.Thread] = []
+
+        def destroy_while_it_is_seen(_: OneDeviceLink) -> None:
+            watches.append(threading.Thread(target=links.end, args=(EngineError("a rank is lost"),)))
+            watches[-1].start()
+            time.sleep(0.1)
+
+        monkeypatch.setattr(OneDeviceLink, "destroy", destroy_while_it_is_seen)
         monkeypatch.setattr(OneDeviceLink, "release", lambda link: (released.append(link), release(link)))
+    for watch in watches:
+        watch.join()
     assert len(released) == len(set(map(id, released))) == 2
 
 

@@ -207,6 +207,8 @@ def test_a_graph_that_holds_calls_of_the_group_is_told_when_it_is_closed(
     with pytest.raises(EngineError, match="delete it before the group is closed"):
         capture_and_close()
     assert load().cuGraphDestroy(graph) == 0
+    with connected(rank) as group:  # the world was left all the same
+        assert group.is_alive
 
 
 @pytest.mark.ranks(2)
@@ -220,11 +222,11 @@ def test_arrays_of_cupy_are_on_its_current_stream(rank: int, monkeypatch: pytest
 
     with connected(rank) as group:
         stream, gate, tensor = Stream(rank), Gate(), FakeTensor(np.full(6, 1.0 + rank), rank)
-        cuda = SimpleNamespace(get_current_stream=get_current_stream)
-        monkeypatch.setitem(sys.modules, "cupy", SimpleNamespace(cuda=cuda))  # type: ignore[misc]  # what is asked of it
         where = SimpleNamespace(ptr=tensor._address.value), SimpleNamespace(id=rank)
         members = {"data": where[0], "device": where[1], "dtype": np.dtype(float), "itemsize": 8, "strides": (24, 8)}
-        array: Any = type("ndarray", (), {"__module__": "cupy._core.core", "shape": (2, 3), **members})()
+        kind: Any = type("ndarray", (), {"__module__": "cupy._core.core", "shape": (2, 3), **members})
+        cupy, array = SimpleNamespace(cuda=SimpleNamespace(get_current_stream=get_current_stream), ndarray=kind), kind()
+        monkeypatch.setitem(sys.modules, "cupy", cupy)  # type: ignore[misc]  # what is asked of it
         gate.close(stream)
         if rank == 0:
             fill(tensor, 0, stream)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 from datetime import timedelta
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -100,6 +99,10 @@ def test_futures(rank: int, world_size: int) -> None:
         assert sent.wait()
 
 
+class OnGpu(torch.Tensor):
+    device = torch.device("cuda", 1)  # type: ignore[assignment]  # of one that is not there
+
+
 @pytest.mark.ranks(1)
 def test_a_future_of_tensors_on_gpus_knows_their_devices(rank: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """So that who waits for it, or comes behind it, is ordered on the streams there."""
@@ -113,9 +116,9 @@ def test_a_future_of_tensors_on_gpus_knows_their_devices(rank: int, monkeypatch:
         begun = dist.all_reduce(np.ones(2), async_op=True)
         begun.wait()
         monkeypatch.setattr(torch_work, "future_class", lambda _caller: future)
-        for outputs in ([SimpleNamespace(is_cuda=True, device="cuda:1")] * 2, torch.ones(1)):
-            assert dist.Work(begun._started, outputs).get_future().wait() == dist.Work(begun._started, outputs).result()
-    assert told == [["cuda:1"], None]
+        for outputs in ([[torch.ones(1).as_subclass(OnGpu)], []], torch.ones(1), np.ones(1)):
+            assert len(dist.Work(begun._started, outputs).get_future().wait()) > 0
+    assert told == [[torch.device("cuda", 1)], None, None]
 
 
 ALONE = """

@@ -56,6 +56,7 @@ struct ncclComm {
   int rank, size, device;
   std::atomic<bool> is_aborted{false}, is_ending{false}, is_connected{false};
   std::atomic<int> under_way{0};
+  std::atomic<std::uint64_t> launched{0}, carried_out{0};
   std::atomic<std::thread::id> user{};  // which is within a call, or a group of them
   std::atomic<bool> is_launching{false}, is_in_graph{false};
   std::uint64_t step = 0;  // of the stream that carries out

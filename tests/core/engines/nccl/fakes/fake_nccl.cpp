@@ -53,15 +53,20 @@ ncclComm& checked(const char* function, ncclComm* comm) {
 void launch(Queued call) {
   ncclComm& comm = *call.comm;
   ++comm.under_way;
+  const std::uint64_t number =
+      ++comm.launched;  // they follow each other, on whichever streams (ncclLaunchPrepare of enqueue.cc)
   auto shared = std::make_shared<Queued>(std::move(call));
-  const bool is_put = fake::put_on_stream("ncclGroupEnd", shared->stream, comm.device, [shared, &comm] {
+  const bool is_put = fake::put_on_stream("ncclGroupEnd", shared->stream, comm.device, [shared, &comm, number] {
+    while (comm.carried_out + 1 != number && !comm.is_aborted) std::this_thread::yield();
     bool goes_on = !comm.is_aborted;
     for (const Collective& one : shared->collectives) goes_on = goes_on && carry_out(comm, one);
     if (goes_on && !shared->messages.empty()) carry_out(comm, shared->messages);
+    comm.carried_out = number;
     --comm.under_way;
   });
   if (is_put) return;
   --comm.under_way;
+  --comm.launched;
   comm.is_in_graph = comm.size > 1;
 }
 
@@ -204,13 +209,15 @@ int ncclCommDestroy(ncclComm* comm) {
 }
 
 int ncclCommAbort(ncclComm* comm) {
+  {
+    const std::lock_guard lock(comms_mutex);
+    if (!comms.contains(comm) || comm->is_ending)
+      wrong_use("ncclCommAbort", "a communicator that is none, or was destroyed");
+    if (comm->is_launching) wrong_use("ncclCommAbort", "another thread launches");
+    comm->is_aborted = true;
+    comms.erase(comm);
+  }
   wait_for_graphs(*comm);
-  const std::lock_guard lock(comms_mutex);
-  if (!comms.contains(comm) || comm->is_ending)
-    wrong_use("ncclCommAbort", "a communicator that is none, or was destroyed");
-  if (comm->is_launching) wrong_use("ncclCommAbort", "another thread launches");
-  comm->is_aborted = true;
-  comms.erase(comm);
   return success;
 }
 

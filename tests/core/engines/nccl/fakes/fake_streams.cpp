@@ -111,9 +111,9 @@ int cuStreamEndCapture(void* stream, void** graph) {
   const auto found = driver().captures.find(&there);
   if (found == driver().captures.end()) return invalid_value;
   for (const auto& [_, one] : driver().streams) one->is_capturing = false;
-  *graph = *driver().graphs.insert(new char).first;
   const bool is_invalid = found->second.is_invalid;
   driver().captures.erase(found);
+  *graph = is_invalid ? nullptr : *driver().graphs.insert(new char).first;
   return is_invalid ? capture_invalidated : success;
 }
 
