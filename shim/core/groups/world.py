@@ -334,11 +334,11 @@ def survivors() -> list[int]:
 
     if control is not None:
         suspect = {STATE.hosts[rank] for rank in parent.ranks if not is_left(rank)}
-        control.await_presence(
-            [r for r in parent.ranks if r != parent.rank and is_left(r) and STATE.hosts[r] in suspect]
-        )
-        if not control.knows_of_others:
-            lost = PeerLostError(f"rank 0{control.ending_of(0)}: without it nobody knows which other ranks are left")
+        others = [rank for rank in parent.ranks if rank != parent.rank and is_left(rank)]
+        control.await_presence([rank for rank in others if STATE.hosts[rank] in suspect])
+        if not (control.knows_of_others and is_left(0)):  # which its host sees before its connections tell
+            ending = parent.engine.ending_of(0) if control.knows_of_others else f"rank 0{control.ending_of(0)}"
+            lost = PeerLostError(f"{ending}: without it nobody knows which other ranks are left")
             lost.ranks = (0,)
             raise caller.explain(lost, parent)
     return [rank for rank in parent.ranks if is_left(rank)]

@@ -155,7 +155,7 @@ def test_one_wrong_element_is_seen(name: str) -> None:
         (
             "rank 0",
             (1, 2, 3),
-            r"PeerLostError: shim.survivors: rank 0's process .* died .*: without it nobody knows which other ranks are left",
+            r"PeerLostError: shim.survivors: rank 0's process .*: without it nobody knows which other ranks are left",
         ),
     ],
 )
