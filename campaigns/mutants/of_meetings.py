@@ -136,8 +136,8 @@ MUTANTS = (
     Mutant(
         "core/groups/survivors-without-rank-0",
         "shim/core/groups/world.py",
-        "        if not control.knows_of_others:\n",
-        "        if False:\n",
+        "        if not (control.knows_of_others and is_left(0)):",
+        "        if False:",
         _ACROSS,
     ),
     _in_native(
