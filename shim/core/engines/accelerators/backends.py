@@ -22,9 +22,8 @@ _NOT_ENDING_THE_PROCESS = {
     "nccl": {"TORCH_NCCL_ASYNC_ERROR_HANDLING": "0", "TORCH_NCCL_ENABLE_MONITORING": "0"},
 }
 
-_making = (
-    threading.Lock()
-)  # of what follows, by the backend's name: threads that make one, and variables that were set for them
+# By the backend's name: threads that make one, and variables that were set for them.
+_making = threading.Lock()
 _makers: Counter[str] = Counter()
 _added: dict[str, dict[str, str]] = {}
 

@@ -180,7 +180,10 @@ class WatchedLinks(ABC):
         self._failure = self._failure or error
         with self.on_device(), self._keeping:
             for one in (one for kept in self._under_way.values() for one in kept):
-                one.end.is_cut_off = not _is_surely_reached(one.end)
+                if not _is_surely_reached(
+                    one.end
+                ):  # what an earlier look has cut off stays so: an abort has its end be reached
+                    one.end.is_cut_off = True
 
     def _look_after(self) -> None:
         while not self._is_closed.wait(_BETWEEN_LOOKS):

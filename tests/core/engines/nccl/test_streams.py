@@ -19,6 +19,7 @@ from gates import Gate
 import shim.frontends.torch.distributed as dist
 from shim.core import calls
 from shim.core.callers import Caller
+from shim.core.engines.devices import watched_links
 from shim.core.engines.nccl import device_links
 from shim.core.groups import ProcessGroup
 from shim.core.reduce_ops import ReduceOp
@@ -209,6 +210,26 @@ def test_a_graph_that_holds_calls_of_the_group_is_told_when_it_is_closed(
     assert load().cuGraphDestroy(graph) == 0
     with connected(rank) as group:  # the world was left all the same
         assert group.is_alive
+
+
+@pytest.mark.ranks(2)
+def test_what_was_cut_off_stays_so_when_its_end_is_reached(rank: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As an abort has it be: a later look at a loss must not take it for its success."""
+    monkeypatch.setattr(watched_links, "_BETWEEN_LOOKS", 60.0)
+    with connected(rank) as group:
+        links, lost = group._of_devices["cuda"].links, EngineError("a rank is lost")
+        stream, gate, tensor = Stream(rank), Gate(), FakeTensor(np.ones(3), rank)
+        gate.close(stream)
+        with on_stream(stream):
+            work = calls.all_reduce(ME, group, tensor, tensor, SUM)
+            work.wait()
+            links.end(lost)
+            gate.open()
+            stream.synchronize()
+            links.end(lost)
+            with pytest.raises(EngineError, match="a rank is lost"):
+                work.wait()
+        assert isinstance(work.exception(), EngineError)
 
 
 @pytest.mark.ranks(2)
